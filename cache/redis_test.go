@@ -68,18 +68,6 @@ const redisTimeout = 50 * time.Millisecond
 
 var product = mapping.FlagTypesRequest{Product: "P"}
 
-func TestReadsGoOnWithoutRedis(t *testing.T) {
-	p := newPace(t)
-	f := &fakeTracker{}
-	c := openCache(t, f, Options{Redis: Redis{Addrs: []string{freeAddr(t)}}})
-	for i := range 10 {
-		if a := p.ask(c, product); a.cache.Hit || a.cache.Detail != "redis-away" {
-			t.Errorf("the answer says %+v", a.cache)
-		}
-		wantCalls(t, f, int64(i+1))
-	}
-}
-
 // TestLocalLevelEndsWithoutRedis: while nothing tells of other processes' writes, the tracker is asked.
 func TestLocalLevelEndsWithoutRedis(t *testing.T) {
 	s, f, clock := startServer(t), &fakeTracker{}, &clock{}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
-	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -262,57 +261,38 @@ func until(t *testing.T, ask func() (reply, bool)) reply {
 	}
 }
 
-// All the fields of a form together are bounded as a JSON body is.
+// All the fields of a form together are bounded as a JSON body is. Many short members take more memory than their text, and the header of a field is
+// held as its text is.
 func TestFormsAreBounded(t *testing.T) {
-	options := proxy.Options{}
-	options.Limits.Limits = jsonblob.Limits{Skeleton: 100 << 10}
-	base := serve(t, options)
-	field := strings.Repeat("b", 60<<10)
-	for many, status := range map[int]int{1: 201, 2: 413} {
-		form := url.Values{"name": {"n"}, "description": {"d"}}
-		for i := range many {
-			form.Set(fmt.Sprint("x", i), field)
-		}
-		form.Set("Bugzilla_api_key", "k")
-		got := ask(t, "POST", base+"/rest/flag_type", form.Encode(), "Content-Type", "application/x-www-form-urlencoded")
-		if got.status == 413 {
-			got.wantError(t, 413, "200413")
-		}
-		if got.status != status {
-			t.Errorf("%d fields: %d %s", many, got.status, got.body)
-		}
+	form := func(fields int) string {
+		return "name=n&description=d&Bugzilla_api_key=k" + strings.Repeat("&x="+strings.Repeat("b", 60<<10), fields)
 	}
-}
-
-// Many short members take more memory than their text.
-func TestMembersTakeMemory(t *testing.T) {
-	options := proxy.Options{}
-	options.Limits.Memory = 1 << 20
-	base := serve(t, options)
-	for many, status := range map[int]int{3_000: 201, 30_000: 503} {
+	members := func(many int) string {
 		var others strings.Builder
 		for i := range many {
 			fmt.Fprintf(&others, `,"%d":1`, i)
 		}
-		got := ask(t, "POST", base+"/rest/flag_type"+key, `{"name":"n","description":"d"`+others.String()+`}`)
-		if got.status != status {
-			t.Errorf("%d members: %d %s", many, got.status, got.body)
-		}
+		return `{"name":"n","description":"d"` + others.String() + `}`
 	}
-}
-
-// The header of a field is held in memory as its text is.
-func TestHeadersOfFieldsAreBounded(t *testing.T) {
-	options := proxy.Options{}
-	options.Limits.Memory = 64 << 10
-	base := serve(t, options)
-	for long, status := range map[int]int{10 << 10: 201, 1 << 20: 503} {
-		form := "--x\r\nContent-Disposition: form-data; name=name\r\nX-Long: " + strings.Repeat("b", long) + "\r\n\r\nn\r\n" +
+	header := func(long int) string {
+		return "--x\r\nContent-Disposition: form-data; name=name\r\nX-Long: " + strings.Repeat("b", long) + "\r\n\r\nn\r\n" +
 			"--x\r\nContent-Disposition: form-data; name=description\r\n\r\nd\r\n--x--\r\n"
-		got := ask(t, "POST", base+"/rest/flag_type"+key, form, "Content-Type", "multipart/form-data; boundary=x")
-		if got.status != status {
-			t.Errorf("a header of %d bytes: %d %s", long, got.status, got.body)
+	}
+	for name, c := range map[string]struct {
+		limits       proxy.Limits
+		media        string
+		small, large string
+		status       int
+	}{
+		"fields":  {proxy.Limits{Limits: jsonblob.Limits{Skeleton: 100 << 10}}, "application/x-www-form-urlencoded", form(1), form(2), 413},
+		"members": {proxy.Limits{Memory: 1 << 20}, "application/json", members(3_000), members(30_000), 503},
+		"headers": {proxy.Limits{Memory: 64 << 10}, "multipart/form-data; boundary=x", header(10 << 10), header(1 << 20), 503},
+	} {
+		base := serve(t, proxy.Options{Limits: c.limits})
+		if got := ask(t, "POST", base+"/rest/flag_type"+key, c.small, "Content-Type", c.media); got.status != 201 {
+			t.Errorf("%s in %d bytes: %d %s", name, len(c.small), got.status, got.body)
 		}
+		ask(t, "POST", base+"/rest/flag_type"+key, c.large, "Content-Type", c.media).wantError(t, c.status, fmt.Sprint(200_000+c.status))
 	}
 }
 

@@ -140,16 +140,6 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-func TestCallerHasAddressAgentAndID(t *testing.T) {
-	tracker := &fakeTracker{}
-	base := serve(t, proxy.Options{Tracker: tracker})
-	ask(t, "GET", base+"/rest/flag_type/P", "", "User-Agent", "python-bugzilla/3.2.0", "X-Request-Id", "abc-1").wantStatus(t, 200)
-	got := tracker.caller
-	if got.Address != "127.0.0.1" || got.UserAgent != "python-bugzilla/3.2.0" || got.RequestID != "abc-1" {
-		t.Errorf("address %q, agent %q, id %q", got.Address, got.UserAgent, got.RequestID)
-	}
-}
-
 // unreading is a tracker that reads no credentials in headers.
 func unreading(o *proxy.Options) {
 	o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{} }

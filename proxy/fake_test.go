@@ -24,6 +24,7 @@ import (
 	"portico/mapping"
 	"portico/proxy"
 	"portico/proxy/fastpath"
+	"portico/test/process"
 	"portico/upstream"
 )
 
@@ -153,12 +154,7 @@ func newRequest(t *testing.T, method, url string, body io.Reader) *http.Request 
 	return request
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // send sends a request on a connection of its own and follows no redirect.
 func send(t *testing.T, request *http.Request) reply {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -294,12 +293,6 @@ func TestStoredBodyHasNoName(t *testing.T) {
 	if seen != 0 {
 		t.Errorf("%d files while the tracker was asked", seen)
 	}
-}
-
-// Where a body cannot be stored, the client gets Retry-After.
-func TestBodyThatCannotBeStored(t *testing.T) {
-	_, base := behind(t, "", func(o *proxy.Options) { o.BlobDir = filepath.Join(t.TempDir(), "none") })
-	ask(t, "POST", base+"/attachment.cgi", strings.Repeat("b", 3*spoolMemory)).wantError(t, 503, "200503")
 }
 
 // spoolMemory is above the size from which bodies lie in files.

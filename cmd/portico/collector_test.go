@@ -138,20 +138,15 @@ type listening struct {
 
 func startListening(t *testing.T) *listening {
 	t.Helper()
-	l := &listening{Server: tracker.New(tracker.Options{Seed: tracker.SeedDemo})}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	l := &listening{Server: process.Reference(t, tracker.Options{Seed: tracker.SeedDemo})}
+	l.url = process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/rest/version" { // a probe
 			l.mu.Lock()
 			l.seen = append(l.seen, r)
 			l.mu.Unlock()
 		}
 		l.ServeHTTP(w, r)
-	}))
-	t.Cleanup(func() {
-		_ = l.Close()
-		server.Close()
-	})
-	l.url = server.URL
+	})).String()
 	return l
 }
 

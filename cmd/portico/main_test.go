@@ -48,19 +48,12 @@ func wants(t *testing.T, environ []string, want int, text string, args ...string
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // stub serves a handler until the test ends and gives its URL.
 func stub(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	return server.URL
+	return process.Listen(t, handler).String()
 }
 
 // unusedURL is a URL where nothing listens.
@@ -298,12 +291,7 @@ const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
 const withTwo = "trackers: {a: {url: 'http://a.example/'}, b: {url: 'http://b.example/'}}\nprimary: a\ncandidate: b\n"
 
 // writeFile writes a file in a temporary directory and returns its path.
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
+var writeFile = process.File
 
 // texts renders problems without the directory of the file.
 func texts(problems []config.Problem) []string {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -244,13 +243,12 @@ func (g *gatedTracker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // meanwhile ends in the former runtime and counts for the present one.
 func TestReloadKeepsTheCache(t *testing.T) {
 	t.Parallel()
-	gate := &gatedTracker{Server: tracker.New(tracker.Options{Seed: tracker.SeedDemo}), waiting: make(chan struct{}, 1), let: make(chan struct{})}
-	server := httptest.NewServer(gate)
-	t.Cleanup(func() { _ = gate.Close(); server.Close() })
+	gate := &gatedTracker{Server: process.Reference(t, tracker.Options{Seed: tracker.SeedDemo}), waiting: make(chan struct{}, 1), let: make(chan struct{})}
+	base := process.Listen(t, gate)
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	configure := func(dialect string) {
 		t.Helper()
-		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: %q, dialect: %s}}\n", server.URL, dialect)
+		text := fmt.Sprintf("listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: %q, dialect: %s}}\n", base, dialect)
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	configure("auto")

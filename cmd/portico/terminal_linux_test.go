@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -40,12 +39,11 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	screen, shown := terminal(t)
 	answer := make(chan struct{}, 1)
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	operators := stub(t, func(w http.ResponseWriter, _ *http.Request) {
 		<-answer
 		fmt.Fprint(w, `{"verdict":"PASS"}`)
-	}))
-	defer listener.Close()
-	verdict := []string{"canary", "verdict", "--admin", listener.URL}
+	})
+	verdict := []string{"canary", "verdict", "--admin", operators}
 	for environ, want := range map[string]string{"NO_COLOR=": "\x1b[32mPASS\x1b", "NO_COLOR=1": "PASS: 0 compared"} {
 		before := len(shown())
 		answer <- struct{}{}

@@ -70,9 +70,7 @@ func open(t *testing.T, options admin.Options) (*admin.Server, string) {
 func look(t *testing.T, method, url string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequest(method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 		if header[i] == "Host" {
@@ -81,14 +79,10 @@ func look(t *testing.T, method, url string, header ...string) (int, http.Header,
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
 	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response.StatusCode, response.Header, string(text)
 }
 
@@ -164,13 +158,9 @@ func TestPageWithASlash(t *testing.T) {
 	_, base := open(t, admin.Options{Pages: []admin.Page{{Path: "/canary", Handler: http.NotFoundHandler()}}})
 	for path, want := range map[string]int{"/canary/": http.StatusMovedPermanently, "/canary/x/": http.StatusNotFound} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		response, err := http.DefaultTransport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = response.Body.Close()
 		if to := response.Header.Get("Location"); response.StatusCode != want || want == http.StatusMovedPermanently && to != "/canary" {
 			t.Errorf("%s: status %d to %q", path, response.StatusCode, to)
@@ -217,18 +207,14 @@ func TestChanges(t *testing.T) {
 func TestStrangersBodyIsNotWaitedFor(t *testing.T) {
 	_, base := open(t, admin.Options{Token: "secret"})
 	client, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	_ = client.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := io.WriteString(client, "POST /status HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(client), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusUnauthorized || !response.Close {
 		t.Errorf("%d, close %v", response.StatusCode, response.Close)

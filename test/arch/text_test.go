@@ -90,18 +90,3 @@ func TestImageIsBuiltWithTheModulesGo(t *testing.T) {
 		t.Errorf("go.mod asks for go %s, the Dockerfile is built from something else", m)
 	}
 }
-
-// TestContributingNamesTestsThatExist, as they say what fails when a place is forgotten.
-func TestContributingNamesTestsThatExist(t *testing.T) {
-	source := ""
-	for _, name := range tracked(t) {
-		if strings.HasSuffix(name, "_test.go") || strings.Contains(name, "upstreamtest") {
-			source += read(t, name)
-		}
-	}
-	for _, named := range regexp.MustCompile("`(Test[A-Z][A-Za-z]*)`").FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
-		if !strings.Contains(source, "func "+named[1]+"(") {
-			t.Errorf("CONTRIBUTING.md names %s, which does not exist", named[1])
-		}
-	}
-}

@@ -25,9 +25,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 	now := time.Now()
 	comparison, moving := fixtures.NewCanary(now), fixtures.NewSwitchover(now)
 	recorded, err := fixtures.NewJournal(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	t.Cleanup(func() { _ = recorded.Close() })
 	handler := admin.New(admin.Options{
 		Metrics: admin.NewMetrics(), Status: func() admin.Status { return fixtures.NewStatus(now) }, Looked: func() {}, Unready: func() string { return "" },

@@ -26,9 +26,7 @@ func TestExplainKnowsWhatTheRunningPorticoGoesBy(t *testing.T) {
 		"despite": []string{"verdict", "freshness", "errors", "stability", "one-phase"},
 		"table":   map[string]any{"rules": []map[string]any{{"name": "moved-now", "reads": "new", "writes": "old"}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	must(t, http.MethodPost, p.Operators+"/switchover/rules", string(text))
 	explain := func(admin string) string {
 		asked := process.Launch(t, process.Spec{Program: process.Portico(t), Fails: true, Args: []string{

@@ -37,9 +37,9 @@ type pairOptions struct {
 	old, fresh       tracker.Options
 	changeOld        change
 	changeNew        change
-	follows          bool   // the candidate gets the writes of the reference
-	canary, settings string // lines of the configuration
-	env              []string
+	follows          bool     // the candidate gets the writes of the reference
+	canary, settings string   // lines of the configuration
+	env              []string // settings, as those of process.Serve
 }
 
 func newPair(t *testing.T, o pairOptions) *pair {
@@ -59,22 +59,9 @@ func newPair(t *testing.T, o pairOptions) *pair {
 		`state: "sqlite:` + filepath.Join(dir, "state.db") + `"`, "cache: {scope: off}", "log: {level: warn}",
 		"canary:", "  per_second: 5000", "  noise: 0", o.canary, o.settings,
 	}
-	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.Facade = serveWith(t, o.env, file)
+	process.Must(t, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+	p.Facade = process.Serve(t, o.env, "serve", "--config", file)
 	return p
-}
-
-// serveWith runs Portico with variables of its environment.
-func serveWith(t *testing.T, env []string, file string) *process.Facade {
-	t.Helper()
-	clients, operators := process.FreeAddress(t), process.FreeAddress(t)
-	running := process.Launch(t, process.Spec{
-		Program: process.Portico(t), Args: []string{"serve", "--config", file, "--listen", clients, "--admin-listen", operators}, Env: env,
-		Ready: func(*process.Process) bool { return process.Listens(clients) && process.Listens(operators) },
-	})
-	return &process.Facade{Process: running, Clients: "http://" + clients, Operators: "http://" + operators}
 }
 
 // serveChanged serves a tracker with changed replies.
@@ -117,9 +104,7 @@ func (p *pair) send(t *testing.T, method, target, body string, header ...string)
 func call(t *testing.T, method, url, body string, header ...string) (status int, text []byte) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -129,9 +114,7 @@ func call(t *testing.T, method, url, body string, header ...string) (status int,
 		}
 	}
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	defer response.Body.Close()
 	if text, err = io.ReadAll(response.Body); err != nil {
 		t.Fatal(err)
@@ -151,9 +134,7 @@ func must(t *testing.T, method, url, body string, header ...string) []byte {
 
 func fetch(t *testing.T, url string, into any) {
 	t.Helper()
-	if err := json.Unmarshal(must(t, http.MethodGet, url, ""), into); err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, json.Unmarshal(must(t, http.MethodGet, url, ""), into))
 }
 
 // reported is a report.

@@ -25,7 +25,7 @@ func otherNames(_ *http.Request, _ int64, status int, body []byte) (int, []byte)
 func TestFindingsKnowTheirCallers(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, pairOptions{
-		canary: quick, settings: "callers: {ci: {key_env: CI_KEY}}", env: []string{"CI_KEY=" + fixtureKey("dev")},
+		canary: quick, settings: "callers: {ci: {key_env: PORTICO_CI_KEY}}", env: []string{"CI_KEY=" + fixtureKey("dev")},
 		changeNew: func(r *http.Request, n int64, status int, body []byte) (int, []byte) {
 			body = bytes.ReplaceAll(body, []byte(`"is_obsolete":`), []byte(`"obsolete":`))
 			return otherNames(r, n, status, body)

@@ -3,6 +3,7 @@ package clients
 import (
 	"os"
 	"path/filepath"
+	"portico/test/process"
 	"strings"
 	"testing"
 )
@@ -160,9 +161,4 @@ func TestBugzillaCommandLogsIn(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must

@@ -30,12 +30,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(process.Main(m)) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // socket is a listening socket of a host in the hands of a service manager.
 func socket(t *testing.T, host string) (file *os.File, address string) {
@@ -70,13 +65,6 @@ func end(t *testing.T, command *exec.Cmd) int {
 	return command.ProcessState.ExitCode()
 }
 
-func write(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "portico.yaml")
-	must(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
-}
-
 // TestRestartRefusesNoConnection: with inherited sockets each connection that is made during a restart gets its response afterwards.
 func TestRestartRefusesNoConnection(t *testing.T) {
 	t.Parallel()
@@ -84,7 +72,7 @@ func TestRestartRefusesNoConnection(t *testing.T) {
 	client, address := socket(t, "127.0.0.1")
 	admin, adminAddress := socket(t, "127.0.0.1")
 	// The addresses of the file are taken: to open them would be an error.
-	config := write(t, "listen: "+address+"\nadmin: {listen: "+adminAddress+"}\ntrackers: {main: {url: "+base+"/}}\n")
+	config := process.File(t, "portico.yaml", "listen: "+address+"\nadmin: {listen: "+adminAddress+"}\ntrackers: {main: {url: "+base+"/}}\n")
 	first, log := activate(t, config, []string{"client", "admin"}, client, admin)
 	get(t, "http://"+adminAddress+"/readyz")
 	const requests = 40
@@ -152,7 +140,7 @@ func TestInheritedSocketsAreChecked(t *testing.T) {
 	t.Parallel()
 	openFile, _ := socket(t, "")
 	closed, _ := socket(t, "127.0.0.1")
-	config := write(t, "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: http://127.0.0.1:1/}}\n")
+	config := process.File(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\ntrackers: {main: {url: http://127.0.0.1:1/}}\n")
 	for _, tt := range []struct {
 		names []string
 		files []*os.File
@@ -261,7 +249,7 @@ func serveTwo(t *testing.T, state, one, other string) *process.Facade {
 // twoTrackers writes a configuration without a cache, which several processes would have to share.
 func twoTrackers(t *testing.T, state, one, other string) string {
 	t.Helper()
-	return write(t, "state: "+state+"\nprimary: main\ncandidate: next\ncache: {scope: off}\n"+
+	return process.File(t, "portico.yaml", "state: "+state+"\nprimary: main\ncandidate: next\ncache: {scope: off}\n"+
 		"trackers: {main: {url: "+one+"/}, next: {url: "+other+"/}}\n")
 }
 
@@ -431,7 +419,7 @@ func TestComposeConfiguration(t *testing.T) {
 			t.Errorf("the image of %s is %q, which is no full version", name, service.Image)
 		}
 	}
-	token := write(t, "sixteen bytes or more")
+	token := process.File(t, "portico.yaml", "sixteen bytes or more")
 	command := exec.CommandContext(t.Context(), process.Portico(t), "check", "--config", "../../deploy/compose/portico.yaml")
 	for name, value := range compose.Services["portico"].Environment {
 		value = strings.ReplaceAll(value, "${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD}", "secret")

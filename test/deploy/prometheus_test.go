@@ -115,31 +115,6 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// commandWord finds commands of the program in pages.
-var commandWord = regexp.MustCompile("`portico ([a-z]+(?: [a-z]+)?)")
-
-// TestRunbooksNameCommandsOfTheProgram: an operator in trouble types what the page says.
-func TestRunbooksNameCommandsOfTheProgram(t *testing.T) {
-	t.Parallel()
-	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	must(t, err)
-	named := map[string]bool{}
-	for _, page := range pages {
-		for _, match := range commandWord.FindAllStringSubmatch(read(t, page), -1) {
-			named[match[1]] = true
-		}
-	}
-	if len(named) < 5 {
-		t.Errorf("only %d commands were found", len(named))
-	}
-	for _, command := range slices.Sorted(maps.Keys(named)) {
-		output, err := exec.CommandContext(t.Context(), process.Portico(t), append([]string{"help"}, strings.Fields(command)...)...).CombinedOutput()
-		if err != nil {
-			t.Errorf("portico %s: %s", command, output)
-		}
-	}
-}
-
 // series finds names of metrics in an expression.
 var series = regexp.MustCompile(`\b(portico_\w+)`)
 
@@ -214,7 +189,7 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 	}
 	text, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
 	must(t, err)
-	if output, err := promtool(t, "", "check", "rules", write(t, string(text))); err != nil || len(rules) < 20 {
+	if output, err := promtool(t, "", "check", "rules", process.File(t, "rules.yaml", string(text))); err != nil || len(rules) < 20 {
 		t.Errorf("%d expressions: %v\n%s", len(rules), err, output)
 	}
 }
@@ -351,7 +326,7 @@ func (o *outages) check() {
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	if output, err := promtool(o.t, "", "test", "rules", write(o.t, string(file))); err != nil {
+	if output, err := promtool(o.t, "", "test", "rules", process.File(o.t, "tests.yaml", string(file))); err != nil {
 		o.t.Errorf("%v\n%s", err, output)
 	}
 }

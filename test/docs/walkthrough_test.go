@@ -52,12 +52,8 @@ func newWalk(t *testing.T) *walk {
 		call := "bin/portico " + command
 		w.calls = append(w.calls, call, call+" --admin http://"+operators)
 	}
-	if err := os.Mkdir(filepath.Join(w.dir, "bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(process.Portico(t), filepath.Join(w.dir, "bin", "portico")); err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, os.Mkdir(filepath.Join(w.dir, "bin"), 0o755))
+	process.Must(t, os.Symlink(process.Portico(t), filepath.Join(w.dir, "bin", "portico")))
 	return w
 }
 

@@ -93,7 +93,7 @@ func TestTheConfiguredHostIsSent(t *testing.T) {
 				if to := f.get(t, "", "/away").header.Get("Location"); to != f.base+"/home" {
 					t.Errorf("a redirect leads to %q", to)
 				}
-				config := writeConfig(t, fmt.Sprintf("trackers: {main: {url: %q, host: %q}}\n", base.String(), host))
+				config := process.File(t, "portico.yaml", fmt.Sprintf("trackers: {main: {url: %q, host: %q}}\n", base.String(), host))
 				if code, out := portico(t, "check", "--config", config, "--probe"); code != 0 {
 					t.Errorf("check --probe: exit %d: %s", code, out)
 				}
@@ -105,7 +105,7 @@ func TestTheConfiguredHostIsSent(t *testing.T) {
 func TestInvalidHostsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, host := range []string{"https://", "ftp://x", "a/b", "x:0", "x?y", "u@x", "a b"} {
-		config := writeConfig(t, fmt.Sprintf("trackers: {main: {url: http://tracker.example/, host: %q}}\n", host))
+		config := process.File(t, "portico.yaml", fmt.Sprintf("trackers: {main: {url: http://tracker.example/, host: %q}}\n", host))
 		if code, out := portico(t, "check", "--config", config); code == 0 || !strings.Contains(out, "trackers.main.host") {
 			t.Errorf("%q: exit %d: %s", host, code, out)
 		}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,13 +14,6 @@ import (
 )
 
 // Limits of BMO and Harmony: 16 MiB for a request, and the rate of one address (tracker-behaviour.md section 14).
-
-func writeConfig(t *testing.T, content string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "portico.yaml")
-	must(t, os.WriteFile(file, []byte(content), 0o600))
-	return file
-}
 
 // attachmentOf is the body of a create whose content takes up size bytes as base64.
 func attachmentOf(size int) string {
@@ -160,7 +152,7 @@ func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.
 		}
 	}
 	for _, dialect := range []string{"bmo", "auto", "bugzilla-5"} {
-		file := writeConfig(t, config(dialect, rules))
+		file := process.File(t, "portico.yaml", config(dialect, rules))
 		code, out := portico(t, "check", "--config", file)
 		wants("check with dialect "+dialect, out, false)
 		if code != 0 {
@@ -169,8 +161,8 @@ func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.
 		_, out = portico(t, "check", "--config", file, "--probe")
 		wants("check --probe with dialect "+dialect, out, dialect != "bugzilla-5")
 	}
-	f := process.Serve(t, nil, "serve", "--config", writeConfig(t, config("auto", " {}")))
-	plan := writeConfig(t, strings.ReplaceAll(strings.TrimPrefix(rules, "\n"), "\n  ", "\n")[2:])
+	f := process.Serve(t, nil, "serve", "--config", process.File(t, "portico.yaml", config("auto", " {}")))
+	plan := process.File(t, "portico.yaml", strings.ReplaceAll(strings.TrimPrefix(rules, "\n"), "\n  ", "\n")[2:])
 	process.Eventually(t, "migrate plan warns once the dialect is found", func() bool {
 		(&client{base: f.Clients}).get(t, "", "/rest/flag_type/TestProduct").ok(t, 200) // which is compared
 		_, out := portico(t, "migrate", "plan", plan, "--admin", f.Operators)

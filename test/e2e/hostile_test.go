@@ -7,8 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
+	"portico/test/process"
 	"regexp"
 	"strings"
 	"sync"
@@ -152,10 +152,9 @@ func describe(t *testing.T, response *http.Response) string {
 func TestHostileRequests(t *testing.T) {
 	t.Parallel()
 	behind := &witness{}
-	tracker := httptest.NewServer(behind)
-	defer tracker.Close()
+	tracker := process.Listen(t, behind)
 	elsewhere, visits := decoy(t)
-	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=1s", "LIMITS_HEADER=16KiB", "TRACKERS_MAIN_DIALECT=bugzilla-5")
+	p := startFacade(t, tracker.String(), "TIMEOUTS_HEADER=1s", "TIMEOUTS_READ=1s", "LIMITS_HEADER=16KiB", "TRACKERS_MAIN_DIALECT=bugzilla-5")
 	for _, c := range hostileRequests() {
 		t.Run(c.name, func(t *testing.T) {
 			answer := answersTo(t, p.base, strings.ReplaceAll(c.text, "ELSEWHERE", elsewhere))
@@ -166,7 +165,7 @@ func TestHostileRequests(t *testing.T) {
 			lines := make([]string, len(got))
 			for i, one := range got {
 				lines[i] = one.line
-				one.wellFormed(t, strings.TrimPrefix(tracker.URL, "http://"))
+				one.wellFormed(t, tracker.Host)
 				if c.look != nil {
 					c.look(t, one)
 				}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,7 +19,7 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 	t.Parallel()
 	var creates atomic.Int64
 	release := make(chan struct{})
-	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	tracker := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method != http.MethodPost {
 			_, _ = io.WriteString(w, "{}")
@@ -34,14 +31,11 @@ func TestKeyedCreateOfAKilledProcess(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"id":77}`)
 	}))
-	defer tracker.Close()
 	free := sync.OnceFunc(func() { close(release) })
 	defer free()
 	_, candidate := startTracker(t, process.FreeAddress(t))
-	file := filepath.Join(t.TempDir(), "portico.yaml")
-	text := fmt.Sprintf("trackers:\n  main: {url: %q, dialect: bugzilla-5, timeout: 5m}\n  other: {url: %q}\nprimary: main\ncandidate: other\nstate: %q\ncache: {scope: off}\n",
-		tracker.URL, candidate, process.Postgres(t))
-	must(t, os.WriteFile(file, []byte(text), 0o600))
+	file := process.File(t, "portico.yaml", fmt.Sprintf("trackers:\n  main: {url: %q, dialect: bugzilla-5, timeout: 5m}\n  other: {url: %q}\nprimary: main\ncandidate: other\nstate: %q\ncache: {scope: off}\n",
+		tracker, candidate, process.Postgres(t)))
 	first := process.Serve(t, nil, "serve", "--config", file)
 	second := process.Serve(t, nil, "serve", "--config", file)
 	killed, living := &client{base: first.Clients, keys: keys()}, &client{base: second.Clients, keys: keys()}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
+	"portico/test/process"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +29,7 @@ func drip(connection net.Conn, text string, pieces int, pause time.Duration) {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	behind := &witness{}
-	tracker := httptest.NewServer(behind)
-	defer tracker.Close()
-	p := startFacade(t, tracker.URL, "TIMEOUTS_HEADER=4s", "TIMEOUTS_READ=4s") // a pause of 150 ms may become seconds on a busy machine
+	p := startFacade(t, process.Listen(t, behind).String(), "TIMEOUTS_HEADER=4s", "TIMEOUTS_READ=4s") // a pause of 150 ms may become seconds on a busy machine
 	const head = "POST /xmlrpc.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close\r\nContent-Length: 20\r\n\r\n"
 	longer := strings.Replace(head, ": 20", ": 20000", 1)
 	upload := strings.Replace(longer, "/xmlrpc.cgi", "/rest/bug/1/attachment", 1) + `{"file_name":"f","data":"`
@@ -76,11 +74,10 @@ func TestSlowClients(t *testing.T) {
 func TestRedirectsAreNeverFollowed(t *testing.T) {
 	t.Parallel()
 	elsewhere, visits := decoy(t)
-	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://"+elsewhere+r.URL.Path, http.StatusTemporaryRedirect)
 	}))
-	defer tracker.Close()
-	p := startFacade(t, tracker.URL, "TRACKERS_MAIN_DIALECT=bugzilla-5")
+	p := startFacade(t, base.String(), "TRACKERS_MAIN_DIALECT=bugzilla-5")
 	for _, method := range []string{"GET", "POST"} {
 		if got := p.do(t, ask{method: method, path: "/show_bug.cgi", user: "admin", body: "id=1"}); got.status != http.StatusTemporaryRedirect {
 			t.Errorf("%s /show_bug.cgi: %d", method, got.status)

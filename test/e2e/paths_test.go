@@ -160,7 +160,7 @@ func TestATrackerBelowAPathIsFound(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "version 5.2+") || !strings.Contains(out, base.String()+"/bugzilla/") {
 		t.Errorf("check --probe: exit %d: %s", code, out)
 	}
-	config := writeConfig(t, fmt.Sprintf("trackers: {main: {url: %q, dialect: bugzilla-5}}\n", base.String()))
+	config := process.File(t, "portico.yaml", fmt.Sprintf("trackers: {main: {url: %q, dialect: bugzilla-5}}\n", base.String()))
 	if code, out = portico(t, "check", "--probe", "--config", config); code == 0 || !strings.Contains(out, base.String()+"/bugzilla/") {
 		t.Errorf("check --probe of a fixed dialect: exit %d: %s", code, out)
 	}

@@ -65,9 +65,4 @@ func (r *reply) cacheStatus() string {
 // keys are those of the fixture's users.
 func keys() map[string]string { return tracker.FixtureKeys() }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must

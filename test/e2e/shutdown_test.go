@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,7 +22,7 @@ type held struct {
 func holdingTracker(t *testing.T) *held {
 	t.Helper()
 	h := &held{arrived: make(chan struct{}, 10), letGo: make(chan struct{})}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h.base = process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/held") {
 			h.arrived <- struct{}{}
 			select {
@@ -32,9 +31,7 @@ func holdingTracker(t *testing.T) *held {
 			}
 		}
 		_, _ = io.WriteString(w, "{}")
-	}))
-	t.Cleanup(server.Close)
-	h.base = server.URL
+	})).String()
 	return h
 }
 

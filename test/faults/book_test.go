@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
+	"portico/test/tracker"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,20 +173,9 @@ func (b *book) summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// keys are the credentials of the fixture's users.
-func keys() (map[string]string, error) {
-	text, err := os.ReadFile("../wire/testdata/keys.json")
-	if err != nil {
-		return nil, err
-	}
-	var all map[string]string
-	return all, json.Unmarshal(text, &all)
-}
-
 // client speaks HTTP over one socket by hand. It never sends anything twice, so it knows what it has done.
 type client struct {
 	address string
-	keys    map[string]string
 	conn    net.Conn
 	in      *bufio.Reader
 }
@@ -256,15 +245,15 @@ func (c *client) send(a ask) error {
 	if err := c.conn.SetDeadline(time.Now().Add(hangLimit)); err != nil {
 		return err
 	}
-	_, err := c.conn.Write(a.bytes(c.keys))
+	_, err := c.conn.Write(a.bytes())
 	return err
 }
 
-func (a ask) bytes(keys map[string]string) []byte {
+func (a ask) bytes() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: tracker.example\r\nUser-Agent: faults\r\n", a.method, a.path)
 	if a.user != "" {
-		fmt.Fprintf(&b, "X-BUGZILLA-API-KEY: %s\r\n", keys[a.user])
+		fmt.Fprintf(&b, "X-BUGZILLA-API-KEY: %s\r\n", tracker.FixtureKeys()[a.user])
 	}
 	if a.id != "" {
 		fmt.Fprintf(&b, "X-Request-Id: %s\r\n", a.id)

@@ -20,7 +20,6 @@ var bugs = []int{1, 3, 7, 8, 10}
 // load is many clients at work on one Portico.
 type load struct {
 	address string
-	keys    map[string]string
 	book    *book
 	left    atomic.Int64
 	// done ends the load early or keeps it going until it is closed, when not nil.
@@ -41,7 +40,7 @@ func (l *load) run(clients int, n int64) {
 	for i := range clients {
 		all.Go(func() {
 			w := &worker{load: l, name: fmt.Sprintf("w%02d", i), rng: rand.New(rand.NewPCG(l.seed, uint64(i)))}
-			w.client = client{address: l.address, keys: l.keys}
+			w.client = client{address: l.address}
 			defer w.client.close()
 			for l.goesOn() {
 				w.step()

@@ -39,16 +39,11 @@ type scene struct {
 	direct, front, redisAt string
 	// forgotten is the journal of a tracker that was killed.
 	forgotten []entry
-	keys      map[string]string
 }
 
 func openScene(t testing.TB, k kind, seed uint64) *scene {
 	t.Helper()
 	s := &scene{t: t, kind: k}
-	var err error
-	if s.keys, err = keys(); err != nil {
-		t.Fatal(err)
-	}
 	s.tracker, s.direct = startTracker(t)
 	behind := s.direct
 	if k.accept != nil || k.meet != nil {
@@ -100,14 +95,10 @@ func (s *scene) setFaults(faults ...string) {
 
 // large is the content of the fixture's large attachment, as a tracker without faults gives it.
 var large = sync.OnceValues(func() (string, error) {
-	all, err := keys()
-	if err != nil {
-		return "", err
-	}
 	answer := httptest.NewRecorder()
-	tracker.New(tracker.Options{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/rest/bug/attachment/4?api_key="+all["dev"], http.NoBody))
+	tracker.New(tracker.Options{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/rest/bug/attachment/4?api_key="+tracker.FixtureKeys()["dev"], http.NoBody))
 	var got attachmentsOf
-	err = json.Unmarshal(answer.Body.Bytes(), &got)
+	err := json.Unmarshal(answer.Body.Bytes(), &got)
 	return got.Attachments["4"].Data, err
 })
 
@@ -158,7 +149,7 @@ func (s *scene) hangUp(n int) {
 			return
 		}
 		path := []string{"/rest/flag_type/TestProduct", "/rest/bug/attachment/1", "/rest/bug/7/attachment"}[i%3]
-		_, _ = conn.Write(ask{method: "GET", path: path, user: "dev"}.bytes(s.keys))
+		_, _ = conn.Write(ask{method: "GET", path: path, user: "dev"}.bytes())
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 		if i%2 == 0 {
 			reset(conn)
@@ -176,7 +167,7 @@ func (s *scene) try(n int64, rounds int, seed uint64) *book {
 	if err != nil || len(content) < 1<<20 {
 		s.t.Fatalf("the large attachment has %d bytes, %v", len(content), err)
 	}
-	l := &load{address: s.front, keys: s.keys, book: newBook(), kind: s.kind, seed: seed, large: content}
+	l := &load{address: s.front, book: newBook(), kind: s.kind, seed: seed, large: content}
 	if len(s.kind.faults) > 0 {
 		s.setFaults(s.kind.faults...)
 	}
@@ -209,7 +200,7 @@ func (s *scene) compareState(l *load) {
 		var got struct {
 			Bugs map[string]struct{ Comments []struct{ Text string } }
 		}
-		s.fetch(http.MethodGet, fmt.Sprintf("/rest/bug/%d/comment?api_key=%s", bug, s.keys["dev"]), "", &got)
+		s.fetch(http.MethodGet, fmt.Sprintf("/rest/bug/%d/comment?api_key=%s", bug, tracker.FixtureKeys()["dev"]), "", &got)
 		for _, b := range got.Bugs {
 			for _, c := range b.Comments {
 				held[c.Text[strings.LastIndexByte(c.Text, '\n')+1:]]++
@@ -218,7 +209,7 @@ func (s *scene) compareState(l *load) {
 	}
 	for _, product := range []string{"4242", "TestProduct"} {
 		var got struct{ Bug []struct{ Name string } }
-		s.fetch(http.MethodGet, "/rest/flag_type/"+product+"?api_key="+s.keys["editor"], "", &got)
+		s.fetch(http.MethodGet, "/rest/flag_type/"+product+"?api_key="+tracker.FixtureKeys()["editor"], "", &got)
 		for _, f := range got.Bug {
 			held[f.Name]++
 		}
@@ -270,7 +261,7 @@ func TestHungUpClients(t *testing.T) {
 		all.Go(func() { s.hangUp(10) })
 	}
 	all.Wait()
-	c := client{address: s.front, keys: s.keys}
+	c := client{address: s.front}
 	defer c.close()
 	for _, a := range []ask{
 		{method: "GET", path: "/rest/flag_type/TestProduct", user: "dev"},

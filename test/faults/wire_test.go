@@ -52,9 +52,7 @@ func startWire(t testing.TB, tracker string, k kind, seed uint64) *wire {
 		tracker: tracker, address: process.FreeAddress(t), accept: k.accept, meet: k.meet, percent: k.percent,
 		rng: rand.New(rand.NewPCG(seed, 1)), conns: map[net.Conn]struct{}{},
 	}
-	if err := w.open(); err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, w.open())
 	t.Cleanup(w.end)
 	return w
 }

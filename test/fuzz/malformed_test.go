@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -17,9 +16,8 @@ import (
 	"time"
 
 	"portico/mapping"
-	"portico/mapping/jsonblob"
 	"portico/proxy"
-	"portico/upstream/bugzilla"
+	"portico/test/process"
 	"portico/upstream/transport"
 )
 
@@ -38,28 +36,16 @@ func (c *counting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, answer)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // front serves Portico in front of a tracker, with everything else passed through, and gives its address.
 func front(t *testing.T, tracker http.Handler) string {
 	t.Helper()
-	behind := httptest.NewServer(tracker)
-	t.Cleanup(behind.Close)
-	base, err := url.Parse(behind.URL)
-	must(t, err)
-	stack := transport.New(transport.Options{})
+	base, stack := process.Listen(t, tracker), transport.New(transport.Options{})
 	t.Cleanup(stack.Close)
-	client, err := bugzilla.New(bugzilla.Options{
-		URL: base, Dialect: "bugzilla-5", Transport: stack, Split: jsonblob.SplitOptions{Dir: t.TempDir()},
-	})
-	must(t, err)
 	handler, err := proxy.New(proxy.Options{
-		Tracker: client, BlobDir: t.TempDir(), Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: stack}, Prefixes: []string{"/"}},
+		Tracker: process.Client(t, base, stack, "bugzilla-5"), BlobDir: t.TempDir(),
+		Passthrough: proxy.Passthrough{Target: proxy.Target{Base: base, Transport: stack}, Prefixes: []string{"/"}},
 	})
 	must(t, err)
 	portico := httptest.NewUnstartedServer(handler)
@@ -151,9 +137,7 @@ func checkRefused(t *testing.T, what string, want Outcome, status int, body []by
 // TestMalformedNoticesALeak shows that TestMalformed can fail: without Portico everything reaches the tracker.
 func TestMalformedNoticesALeak(t *testing.T) {
 	tracker := &counting{}
-	server := httptest.NewServer(tracker)
-	defer server.Close()
-	_, _, err := exchange(t, server.Listener.Addr().String(), Classes()[5].Request(Targets()[0], "application/json"), false)
+	_, _, err := exchange(t, process.Listen(t, tracker).Host, Classes()[5].Request(Targets()[0], "application/json"), false)
 	if err != nil || tracker.asked.Load() != 1 {
 		t.Error("the count of requests does not count")
 	}

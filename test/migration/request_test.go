@@ -76,12 +76,7 @@ func ask(t testing.TB, method, address string, body any, header ...string) (got 
 	return got, answer
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // listen serves a tracker until the test ends.
 func listen(t testing.TB, server *tracker.Server, handler http.Handler) (base string) {

@@ -220,6 +220,22 @@ func (p *Process) Stop(t testing.TB) {
 	}
 }
 
+// Must ends the test at an error. Test packages give it the short name must.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// File writes a file of its own for the test.
+func File(t testing.TB, name, content string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	Must(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
 // Eventually waits for something that other processes bring about.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()

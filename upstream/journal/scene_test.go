@@ -307,9 +307,4 @@ func (f *flaky) around(call upstream.Call, do func() error) error {
 	return err
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must

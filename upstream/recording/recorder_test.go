@@ -2,7 +2,6 @@ package recording_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"io"
 	"net/http"
@@ -12,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream/recording"
 )
@@ -26,13 +25,9 @@ type recordedTracker struct {
 
 func recorded(t *testing.T, o recording.RecorderOptions) recordedTracker {
 	t.Helper()
-	behind := tracker.New(tracker.Options{})
 	r := recordedTracker{Recorder: recording.NewRecorder(o)}
-	r.front = httptest.NewServer(r.Handler(behind))
-	t.Cleanup(func() {
-		_ = behind.Close()
-		r.end(t)
-	})
+	t.Cleanup(func() { r.end(t) })
+	r.front = httptest.NewServer(r.Handler(process.Reference(t, tracker.Options{})))
 	return r
 }
 
@@ -103,9 +98,8 @@ func TestRecorder(t *testing.T) {
 	if e := list[2]; e.Request.Body == nil || e.Request.Path != "/rest/flag_type/19?api_key={{caller-1}}" {
 		t.Errorf("the third is %+v", e)
 	}
-	behind := httptest.NewServer(tracker.New(tracker.Options{}))
-	defer behind.Close()
-	again, err := recording.Send(t.Context(), behind.URL, list[0].Request, 1<<20)
+	behind := process.Listen(t, process.Reference(t, tracker.Options{}))
+	again, err := recording.Send(t.Context(), behind.String(), list[0].Request, 1<<20)
 	if err != nil || again.Status != first.Status || len(again.Body) != len(first.Body) {
 		t.Errorf("made again: %v %+v", err, again)
 	}
@@ -187,17 +181,13 @@ func TestRecorderLetsFlushesThrough(t *testing.T) {
 // hasty answers before it reads what is sent.
 func hasty(t *testing.T) *url.URL {
 	t.Helper()
-	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 		_, _ = io.WriteString(w, "{}")
 	}))
-	t.Cleanup(behind.Close)
-	base, err := url.Parse(behind.URL)
-	must(t, err)
-	return base
 }
 
 // TestRecorderEarlyAnswers: the tracker answers while the client sends. What net/http still reads of the body is no data race,
@@ -237,7 +227,7 @@ func TestRecorderLateReads(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/rest/x", strings.NewReader(strings.Repeat(" ", size))))
 	}
 	post()
-	untilWritten(t, recorder, 1)
+	process.Eventually(t, "the first exchange in the file", func() bool { counts, _ := recorder.Counts(); return counts.Written == 1 })
 	if n, err := io.Copy(io.Discard, late); n != size || err != nil {
 		t.Fatalf("read %d bytes, %v", n, err)
 	}
@@ -245,20 +235,6 @@ func TestRecorderLateReads(t *testing.T) {
 	if counts, err := recorder.Close(); err != nil || counts.Written != 2 {
 		t.Errorf("got %+v, %v, want both written", counts, err)
 	}
-}
-
-// untilWritten waits until so many exchanges are in the file.
-func untilWritten(t *testing.T, recorder *recording.Recorder, want int) {
-	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-	defer stop()
-	for ctx.Err() == nil {
-		if counts, _ := recorder.Counts(); counts.Written == want {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("nothing is written")
 }
 
 // full is a file on a full disk.
@@ -304,9 +280,4 @@ func TestRecorderOddEnds(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must

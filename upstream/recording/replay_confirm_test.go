@@ -53,13 +53,51 @@ func flagTypeReads(n int) []recording.Exchange {
 	return list
 }
 
-// TestReplayAsksTheRightOneAgain: what the right one says seldom is noise all the same.
-func TestReplayAsksTheRightOneAgain(t *testing.T) {
-	right, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n >= 5) })
-	judged, _ := scripted(t, always(`"name":"true"`))
-	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
-	if len(r.Findings) > 0 || r.Overall.Noisy != 1 {
-		t.Errorf("%d noisy, found\n%s", r.Overall.Noisy, describe(r))
+// TestReplayAsksAgain both trackers where their responses differ, or the one that is judged where there is only a recording, and each row says what
+// comes of it.
+func TestReplayAsksAgain(t *testing.T) {
+	a, b, refuses, broken := always(`"name":"a"`), always(`"name":"b"`), always(refusal), always("broken")
+	until := func(last int64, first, then func(int64) string) func(int64) string {
+		return func(n int64) string {
+			if n <= last {
+				return first(n)
+			}
+			return then(n)
+		}
+	}
+	gone := until(1, b, always(`"name":"a","more":1`))
+	many := func(n int64) string { return `"values":[` + strings.Repeat(fmt.Sprint(n, ","), 1<<17) + `0]` }
+	unlike := func(int64) string { return `"other":1,` + many(0) }
+	const cannotTell = "0 confirmed, 0 unstable, 0 transient, 0 noisy, found [], dropped map[other-failed:1]"
+	for name, c := range map[string]struct {
+		right, judged func(int64) string
+		want          string
+	}{
+		"what the right one says seldom is noise all the same":             {until(4, a, b), b, "0 confirmed, 0 unstable, 0 transient, 1 noisy, found [], dropped map[]"},
+		"a difference that is gone is a finding, whatever differs besides": {a, gone, "1 confirmed, 1 unstable, 0 transient, 0 noisy, found [unstable], dropped map[]"},
+		"and so it is against a recording":                                 {nil, gone, "1 confirmed, 1 unstable, 0 transient, 0 noisy, found [unstable], dropped map[]"},
+		"who is wrong first and then fails was wrong each time":            {a, until(1, b, refuses), "1 confirmed, 0 unstable, 0 transient, 0 noisy, found [reply], dropped map[]"},
+		"and is not while the right one fails as well":                     {until(1, a, refuses), until(1, b, refuses), "0 confirmed, 0 unstable, 1 transient, 0 noisy, found [], dropped map[]"},
+		"behind digests that differ each time nothing is seen":             {many, unlike, "0 confirmed, 0 unstable, 0 transient, 0 noisy, found [], dropped map[digest-noise:1]"},
+		"the right one cannot be asked again":                              {until(1, b, broken), until(1, a, b), cannotTell},
+		"nor for the last time":                                            {until(2, b, broken), until(1, a, b), cannotTell},
+	} {
+		list, options := flagTypeReads(1), recording.ReplayOptions{}
+		options.Tracker, _ = scripted(t, c.judged)
+		if c.right == nil {
+			list[0].Response.Body = []byte(`{"bug":[{"id":1,` + a(1) + `}],"attachment":[]}`)
+		} else {
+			options.Against, _ = scripted(t, c.right)
+		}
+		r := replay(t, list, options).Report
+		kinds, all := []string{}, r.Overall
+		for _, f := range r.Findings {
+			kinds = append(kinds, string(f.Kind))
+		}
+		got := fmt.Sprintf("%d confirmed, %d unstable, %d transient, %d noisy, found %v, dropped %v", all.Confirmed, all.Unstable, all.Transient, all.Noisy, kinds, r.Dropped)
+		if wantCompared := int64(1 - len(r.Dropped)); got != c.want || all.Compared != wantCompared || r.Verdict == verdict.Pass {
+			t.Errorf("%s: %s of %d, %s, want %s\n%s", name, got, all.Compared, r.Verdict, c.want, describe(r))
+		}
 	}
 }
 
@@ -70,26 +108,6 @@ func TestReplayBelieves(t *testing.T) {
 	r := replay(t, flagTypeReads(5), recording.ReplayOptions{Tracker: judged, Against: right}).Report
 	if asked.Load() != 3*2+2 || r.Overall.Confirmed != 5 {
 		t.Errorf("asked %d times, %d confirmed", asked.Load(), r.Overall.Confirmed)
-	}
-}
-
-// TestReplayUnstable: a difference that is gone although nothing was written is a finding, whatever differs elsewhere.
-func TestReplayUnstable(t *testing.T) {
-	const first = `"name":"a","description":"d"`
-	right, _ := scripted(t, always(first))
-	list := flagTypeReads(1)
-	list[0].Response.Body = []byte(`{"bug":[{"id":1,` + first + `}],"attachment":[]}`)
-	for _, against := range []string{right, ""} {
-		judged, _ := scripted(t, func(n int64) string {
-			if n == 1 {
-				return `"name":"b","description":"d"`
-			}
-			return `"name":"a","description":"e"`
-		})
-		r := replay(t, list, recording.ReplayOptions{Tracker: judged, Against: against}).Report
-		if len(r.Findings) != 1 || r.Overall.Unstable != 1 || r.Findings[0].Kind != "unstable" {
-			t.Errorf("against %q: %d unstable, found\n%s", against, r.Overall.Unstable, describe(r))
-		}
 	}
 }
 
@@ -150,54 +168,6 @@ func TestReplayThatIsBrokenOffPassesNothing(t *testing.T) {
 	}
 	if all.Compared != 2 || all.Transient != 0 {
 		t.Errorf("%d compared, %d in passing", all.Compared, all.Transient)
-	}
-}
-
-// TestReplayIsNotDistractedByFailures: whoever is wrong first and then fails altogether was wrong each time, and is not while the one
-// that is right fails as well.
-func TestReplayIsNotDistractedByFailures(t *testing.T) {
-	right, _ := scripted(t, always(`"name":"a"`))
-	failing := func(name string) string {
-		base, _ := scripted(t, func(n int64) string {
-			if n > 1 {
-				return refusal
-			}
-			return `"name":"` + name + `"`
-		})
-		return base
-	}
-	for against, confirmed := range map[string]int64{right: 1, failing("a"): 0} {
-		if r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: failing("b"), Against: against}).Report; r.Overall.Confirmed != confirmed {
-			t.Errorf("%d confirmed, want %d, %d transient, found\n%s", r.Overall.Confirmed, confirmed, r.Overall.Transient, describe(r))
-		}
-	}
-}
-
-// TestReplayCannotSeeBehindNoise: where only digests are known and the right one gives another each time, nothing was compared.
-func TestReplayCannotSeeBehindNoise(t *testing.T) {
-	many := func(n int64) string { return `"values":[` + strings.Repeat(fmt.Sprint(n, ","), 1<<17) + `0]` }
-	right, _ := scripted(t, many)
-	judged, _ := scripted(t, always(`"other":1,`+many(0)))
-	r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
-	if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropDigestNoise)] != 1 || r.Verdict == verdict.Pass {
-		t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
-	}
-}
-
-// TestReplayConfirmsNothingAlone: while the right one cannot be asked again, it is not known whether a difference was in passing.
-func TestReplayConfirmsNothingAlone(t *testing.T) {
-	for _, answered := range []int64{1, 2} {
-		judged, _ := scripted(t, func(n int64) string { return fmt.Sprintf(`"name":"%t"`, n > 1) })
-		right, _ := scripted(t, func(n int64) string {
-			if n > answered {
-				return "broken"
-			}
-			return `"name":"true"`
-		})
-		r := replay(t, flagTypeReads(1), recording.ReplayOptions{Tracker: judged, Against: right}).Report
-		if r.Overall.Compared != 0 || r.Dropped[string(verdict.DropOtherFailed)] != 1 {
-			t.Errorf("%d compared, %v dropped, found\n%s", r.Overall.Compared, r.Dropped, describe(r))
-		}
 	}
 }
 

@@ -84,9 +84,8 @@ func taken(t *testing.T) []recording.Exchange {
 	t.Helper()
 	var text bytes.Buffer
 	recorder := recording.NewRecorder(recording.RecorderOptions{To: &text})
-	behind := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
+	behind := process.Reference(t, tracker.Options{Seed: tracker.SeedDemo})
 	r := recordedTracker{Recorder: recorder, front: httptest.NewServer(recorder.Handler(behind))}
-	defer behind.Close()
 	key := tracker.Keys(tracker.SeedDemo)["developer@demo.example"]
 	for range 4 {
 		send(t, r.front.URL, "GET", "/rest/flag_type/WebShop?api_key="+key, "", nil)
@@ -175,13 +174,12 @@ func TestReplayNoiseIsOfOnePlace(t *testing.T) {
 func TestReplaySlowness(t *testing.T) {
 	fast := flagTypesOf(t, "a", "b")
 	to, _ := url.Parse(fast)
-	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	slow := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(80 * time.Millisecond)
 		httputil.NewSingleHostReverseProxy(to).ServeHTTP(w, r)
 	}))
-	defer slow.Close()
 	list := slices.Repeat([]recording.Exchange{asked(http.MethodGet, "/rest/flag_type/A", "", http.StatusOK)}, 5)
-	o := recording.ReplayOptions{Tracker: slow.URL, Against: fast, Target: 0.9, Latency: verdict.LatencyTarget{Ratio: 2, Slack: 40 * time.Millisecond, Least: 5}}
+	o := recording.ReplayOptions{Tracker: slow.String(), Against: fast, Target: 0.9, Latency: verdict.LatencyTarget{Ratio: 2, Slack: 40 * time.Millisecond, Least: 5}}
 	if r := replay(t, list, o).Report; r.Verdict != verdict.Fail || !strings.Contains(describe(r), "latency latency.p50: 1 times") {
 		t.Errorf("the slow one: %s, found %q", r.Verdict, describe(r))
 	}

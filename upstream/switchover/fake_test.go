@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 )
@@ -421,9 +422,4 @@ func wantRefused(t testing.TB, err error, parts ...string) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must

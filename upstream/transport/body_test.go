@@ -40,9 +40,7 @@ func observed(t *testing.T, seen Observer) *Stack {
 func begin(t *testing.T, s *Stack, ctx context.Context, url string) *http.Response {
 	t.Helper()
 	resp, err := s.RoundTrip(request(t, With(ctx, streamed), http.MethodGet, url, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	return resp
 }
 
@@ -114,9 +112,7 @@ func TestSilenceIsNotTheReaders(t *testing.T) {
 	o := plain(BaseOptions{HeaderTimeout: 1500 * time.Millisecond})
 	o.Observer = &seen
 	resp, err := newStack(t, o).RoundTrip(get(t, tr.url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	defer resp.Body.Close()
 	_, _ = io.ReadFull(resp.Body, make([]byte, 1<<10))
 	time.Sleep(2 * time.Second)

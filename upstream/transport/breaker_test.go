@@ -278,9 +278,7 @@ func TestTrialsDecide(t *testing.T) {
 		t.Error("it would refuse the trial")
 	}
 	resp, err := b.RoundTrip(get(t, m.url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	_, _ = io.ReadAll(resp.Body)
 	if err := m.read(t, b); ReasonOf(err) != BreakerOpen || !b.Reads.Refuses() {
 		t.Errorf("beside the trial: %v", err)
@@ -313,9 +311,7 @@ func TestTrialsHaveADeadline(t *testing.T) {
 	due(t, b)
 	m.mood.Store("ok")
 	forgotten, err := b.RoundTrip(request(t, context.Background(), http.MethodGet, m.url, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	process.Eventually(t, "another trial", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed })
 	_ = forgotten.Body.Close()
 }
@@ -325,9 +321,7 @@ func TestResultsOfAnEarlierState(t *testing.T) {
 	m, dead := newMoody(t, "ok"), deadURL(t)
 	b := newBreaking(t, quick())
 	early, err := b.RoundTrip(post(t, m.url))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	m.mood.Store("hang")
 	sent := m.hits.Load()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -404,9 +398,7 @@ func TestASlowTrackerComesBack(t *testing.T) {
 	process.Eventually(t, "open", func() bool { return b.Reads.State() != Closed })
 	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(600 * time.Millisecond) })}
 	l, err := net.Listen("tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	go func() { _ = s.Serve(l) }()
 	defer s.Close()
 	process.Eventually(t, "closed", func() bool { return b.Reads.State() == Closed })
@@ -510,9 +502,7 @@ func TestOpeningCutsNoResponseShort(t *testing.T) {
 				t.Error("not open")
 			}
 			close(let)
-			if err := <-began; err != nil {
-				t.Fatal(err)
-			}
+			process.Must(t, <-began)
 			if body := <-bodies; body != c.begin+"ole" {
 				t.Errorf("%q", body)
 			}

@@ -228,9 +228,7 @@ func TestReplayedBodies(t *testing.T) {
 		}
 	}
 	resp, err := rt.RoundTrip(request(t, t.Context(), http.MethodHead, tr.url+"/?n=9&length", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || resp.ContentLength != 9 || len(body) != 0 {
 		t.Errorf("HEAD: %v", err)
@@ -394,9 +392,7 @@ func TestKeptConnectionsThatEndUnderProbes(t *testing.T) {
 func timeless(t *testing.T, url string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(With(t.Context(), streamed), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	return req
 }
 

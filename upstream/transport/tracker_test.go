@@ -41,9 +41,7 @@ func newTracker(t *testing.T, h http.HandlerFunc) *tracker {
 func rawTracker(t *testing.T, serve func(c *net.TCPConn)) *tracker {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	tr := &tracker{url: "http://" + l.Addr().String()}
 	var open sync.Map
 	var all sync.WaitGroup
@@ -88,9 +86,7 @@ func hang(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 func deadURL(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	defer l.Close()
 	return "http://" + l.Addr().String()
 }
@@ -128,9 +124,7 @@ func request(t *testing.T, ctx context.Context, method, url, body string) *http.
 		r = strings.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, url, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	process.Must(t, err)
 	return req
 }
 

@@ -77,12 +77,7 @@ func TestLibrariesKeepQuiet(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // configured returns a configuration with trackers at an address, the first of them the primary one and the second, if any, the candidate.
 func configured(t *testing.T, address string, names ...string) config.Config {

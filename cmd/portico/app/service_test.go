@@ -29,12 +29,7 @@ import (
 
 const least = "listen: 127.0.0.1:0\ntrackers: {main: {url: 'http://127.0.0.1:1/'}}\n"
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // TestReload: keys about the log and the end take effect at a reload, those that need a restart are logged and in the status, problems have
 // the form of the log, and the admin listener stays closed to other machines.

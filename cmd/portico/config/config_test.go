@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,19 +13,9 @@ import (
 )
 
 // writeFile puts a configuration into a temporary folder.
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
+var writeFile = process.File
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
 
 // texts renders problems without the folder of the file.
 func texts(problems []Problem) []string {

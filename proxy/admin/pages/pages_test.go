@@ -75,21 +75,15 @@ type answer struct {
 func ask(t *testing.T, method, url, body string, header ...string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer{response.StatusCode, response.Header.Get("Content-Type"), response.Header.Get("Location"), response.Header.Get("Allow"), string(text)}
 }
 
@@ -185,9 +179,7 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 // TestJournalPages: what is parked is shown with its reason, and changed with an actor and a reason only.
 func TestJournalPages(t *testing.T) {
 	store, err := fixtures.NewJournal(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	base := serve(t, pages.JournalPages(store))
 	get := func(path string) answer { return ask(t, "GET", base+path, "", "Accept", pageType) }
 	get("/journal").contains(t, "missing user, group, component or flag", "parked", "<dt>Parked</dt><dd>1<", "POST /rest/bug/{…}/{…}", "1,284")

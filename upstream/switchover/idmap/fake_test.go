@@ -13,6 +13,7 @@ import (
 
 	"portico/mapping"
 	"portico/mapping/jsonblob"
+	"portico/test/process"
 	"portico/upstream"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
@@ -153,9 +154,4 @@ func reading(ids ...int64) upstream.Call {
 	return upstream.Call{Operation: mapping.OpAttachment, Attachments: request}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = process.Must
