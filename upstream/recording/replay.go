@@ -212,6 +212,7 @@ func (r *replay) report() {
 		if d, slower := r.Latency.Slower(tally.AnsweredLatency, tally.OtherLatency); slower {
 			r.find(operation, d, "latency", fmt.Sprintf("%s ms became %s ms", d.Want, d.Have))
 		}
+		tally.Answered, tally.Other = input.Pair.Serving, input.Pair.Compared
 		input.Tallies = append(input.Tallies, *tally)
 	}
 	input.Findings = slices.Collect(maps.Values(r.findings))
