@@ -135,6 +135,15 @@ func TestFillRefuses(t *testing.T) {
 	if _, err := e.Fill(map[string]string{"caller-1": "x", "caller-2": "x\r\nEvil: 1"}); err == nil {
 		t.Error("a value of two lines was put into a header")
 	}
+	const second = "\r\n\r\nPOST /rest/flag_type HTTP/1.1\r\nHost: x"
+	for _, edited := range []recording.Request{
+		{Method: "GET", Path: "/rest/version HTTP/1.1" + second}, {Method: "GET / HTTP/1.1" + second, Path: "/"},
+		{Method: "GET", Path: "/", Headers: map[string]string{"A: b" + second + "\nC": "d"}},
+	} {
+		if _, err := (recording.Exchange{Request: edited}).Fill(nil); err == nil {
+			t.Errorf("%q is more than one request", edited)
+		}
+	}
 	literal := recording.Exchange{Request: recording.Request{Path: "/{{caller-1}}"}}
 	if filled, err := literal.Fill(map[string]string{"caller-1": "key"}); err != nil || filled.Path != "/{{caller-1}}" {
 		t.Errorf("a text that looks like a placeholder became %q, %v", filled.Path, err)
