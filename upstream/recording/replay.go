@@ -219,7 +219,10 @@ func (r *replay) report() {
 	r.result.Report = verdict.Judge(input)
 }
 
-// find counts a finding and gives its signature.
+// maxFindings bounds how many findings are kept, as in state.
+const maxFindings = 10_000
+
+// find counts a finding and gives its signature. A mismatch with one that is not kept counts all the same.
 func (r *replay) find(operation mapping.Operation, d compare.Difference, kind, note string) (signature string) {
 	now := time.Now().UTC()
 	signature = d.Signature(operation)
@@ -232,7 +235,9 @@ func (r *replay) find(operation mapping.Operation, d compare.Difference, kind, n
 	}
 	f.Count++
 	f.Last = now
-	r.findings[signature] = f
+	if known || len(r.findings) < maxFindings {
+		r.findings[signature] = f
+	}
 	return signature
 }
 
