@@ -27,11 +27,11 @@ func TestRoundTrip(t *testing.T) {
 		Request:  recording.Request{Method: "get", Path: "/%zz?a={{caller-1}}", Headers: map[string]string{"X": "1"}, Body: []byte("\xff")},
 		Response: &recording.Response{Status: 200, Headers: map[string]string{}, Body: []byte("\xfe"), Elision: recording.Elision{Size: 7, SHA256: "00"}},
 	}, recording.Exchange{Name: "empty", Request: recording.Request{Method: "PUT", Path: "/", Headers: map[string]string{}, Body: []byte{}}})
-	var text bytes.Buffer
+	text := bytes.NewBufferString("\ufeff") // some editors begin a file so
 	for _, e := range list {
-		must(t, recording.Write(&text, e))
+		must(t, recording.Write(text, e))
 	}
-	in := recording.NewReader(&text)
+	in := recording.NewReader(text)
 	for _, want := range list {
 		got, err := in.Next()
 		if err != nil || !reflect.DeepEqual(got, want) {
