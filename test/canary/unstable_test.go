@@ -120,3 +120,18 @@ func TestAFieldThatTogglesIsNotConfirmed(t *testing.T) {
 		t.Errorf("found %+v in %+v", r.Findings, r.Overall)
 	}
 }
+
+// TestACandidateThatHangsIsLeftAlone: it holds all workers, so that few calls end, and the breaker opens nevertheless.
+func TestACandidateThatHangsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, pairOptions{canary: quick + "  workers: 1\n  timeout: 3s", changeNew: func(r *http.Request, _ int64, status int, body []byte) (int, []byte) {
+		<-r.Context().Done()
+		return status, body
+	}})
+	for id := range 20 {
+		p.read(t, fmt.Sprint("/rest/bug/attachment/", id))
+	}
+	if r := p.report(t, 15); r.Overall.Prevented < 10 || r.Verdict == "PASS" {
+		t.Errorf("%+v, dropped %v", r.Overall, r.Dropped)
+	}
+}

@@ -111,8 +111,7 @@ func (c *Canary) scope(j *job) state.Scope {
 // sample redacts what one finding is about. nil is no sample.
 func (c *Canary) sample(j *job, caller string, same []compare.Difference) []byte {
 	method, target := j.call.Line()
-	target = upstream.EndAtCredential(target)
-	agent, first := j.caller.UserAgent, same[0]
+	target, agent, first := upstream.EndAtCredential(target), upstream.EndAtCredential(j.caller.UserAgent), same[0]
 	text := SampleText{
 		Method: method, Target: target[:min(len(target), maxTarget)], Targets: map[string]string{},
 		Caller: caller, UserAgent: agent[:min(len(agent), maxAgent)], RequestID: j.caller.RequestID,

@@ -27,11 +27,11 @@ func TestRoundTrip(t *testing.T) {
 		Request:  recording.Request{Method: "get", Path: "/%zz?a={{caller-1}}", Headers: map[string]string{"X": "1"}, Body: []byte("\xff")},
 		Response: &recording.Response{Status: 200, Headers: map[string]string{}, Body: []byte("\xfe"), Elision: recording.Elision{Size: 7, SHA256: "00"}},
 	}, recording.Exchange{Name: "empty", Request: recording.Request{Method: "PUT", Path: "/", Headers: map[string]string{}, Body: []byte{}}})
-	var text bytes.Buffer
+	text := bytes.NewBufferString("\ufeff") // some editors begin a file so
 	for _, e := range list {
-		must(t, recording.Write(&text, e))
+		must(t, recording.Write(text, e))
 	}
-	in := recording.NewReader(&text)
+	in := recording.NewReader(text)
 	for _, want := range list {
 		got, err := in.Next()
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -134,6 +134,15 @@ func TestFillRefuses(t *testing.T) {
 	}
 	if _, err := e.Fill(map[string]string{"caller-1": "x", "caller-2": "x\r\nEvil: 1"}); err == nil {
 		t.Error("a value of two lines was put into a header")
+	}
+	const second = "\r\n\r\nPOST /rest/flag_type HTTP/1.1\r\nHost: x"
+	for _, edited := range []recording.Request{
+		{Method: "GET", Path: "/rest/version HTTP/1.1" + second}, {Method: "GET / HTTP/1.1" + second, Path: "/"},
+		{Method: "GET", Path: "/", Headers: map[string]string{"A: b" + second + "\nC": "d"}},
+	} {
+		if _, err := (recording.Exchange{Request: edited}).Fill(nil); err == nil {
+			t.Errorf("%q is more than one request", edited)
+		}
 	}
 	literal := recording.Exchange{Request: recording.Request{Path: "/{{caller-1}}"}}
 	if filled, err := literal.Fill(map[string]string{"caller-1": "key"}); err != nil || filled.Path != "/{{caller-1}}" {

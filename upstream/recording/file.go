@@ -44,7 +44,7 @@ type Reader struct {
 	line int
 }
 
-// NewReader reads from a text of one JSON object a line.
+// NewReader reads from a text of one JSON object a line, which may begin with a byte order mark.
 func NewReader(text io.Reader) *Reader {
 	in := bufio.NewScanner(text)
 	in.Buffer(nil, 4*maxBody)
@@ -55,7 +55,7 @@ func NewReader(text io.Reader) *Reader {
 func (r *Reader) Next() (Exchange, error) {
 	for r.in.Scan() {
 		r.line++
-		line := bytes.TrimSpace(r.in.Bytes())
+		line := bytes.TrimSpace(bytes.TrimPrefix(r.in.Bytes(), []byte("\ufeff")))
 		if len(line) == 0 {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 
 // Fill makes the request with values in place of its placeholders, each in the spelling of the place where it stands.
 // values are by name, without braces. Only placeholders in Callers are filled: others are text. Errors say which values are
-// missing, or cannot stand in a header.
+// missing, or that a line break would make another request of it.
 func (e Exchange) Fill(values map[string]string) (Request, error) {
 	missing := slices.DeleteFunc(slices.Clone(e.Callers), func(name string) bool { return values[name] != "" })
 	if len(missing) > 0 {
@@ -26,11 +26,10 @@ func (e Exchange) Fill(values map[string]string) (Request, error) {
 	})
 	filled.Path, filled.Headers = fill.target(filled.Path), map[string]string{}
 	for name, value := range e.Request.Headers {
-		value = fill("", value)
-		if strings.ContainsAny(value, "\r\n") {
-			return Request{}, fmt.Errorf("the value for the header %s has more than one line", name)
-		}
-		filled.Headers[name] = value
+		filled.Headers[name] = fill("", value)
+	}
+	if strings.ContainsAny(fmt.Sprint(filled.Method, filled.Path, filled.Headers), "\r\n") {
+		return Request{}, errors.New("it has a line break in its method, its path, or a header")
 	}
 	body, understood := fill.body(filled.Headers, filled.Body)
 	if !understood { // older recordings have forms of several parts

@@ -46,6 +46,7 @@ func forms() []form {
 		{"referer", func(s *recording.Exchange, secret string) {
 			s.Request.Headers["Referer"] = "http://tracker.example/?api_key=" + url.QueryEscape(secret)
 		}},
+		{"user agent", inHeader("User-Agent", "curl api_key=")},
 		{"user and password before the host", func(s *recording.Exchange, secret string) {
 			s.Request.Path = "http://me:" + url.QueryEscape(secret) + "@tracker.example" + s.Request.Path
 		}},

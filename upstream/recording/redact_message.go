@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"portico/upstream"
 )
 
 // pagePath matches what is kept of the target of a page.
@@ -73,7 +75,7 @@ func (w *redaction) header(name, value string) (kept string, keep bool) {
 	case strings.HasPrefix(name, "X-") && (isCredential(name) || isLogin(name)):
 		return w.keep(name, value), true
 	}
-	return w.clean(value), keptHeader.MatchString(name)
+	return w.clean(upstream.EndAtCredential(value)), keptHeader.MatchString(name)
 }
 
 // cookie hides the value of a cookie: any of them may be a session. Every caller that is not logged in gets the one that trackers ask

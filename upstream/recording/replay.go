@@ -212,13 +212,17 @@ func (r *replay) report() {
 		if d, slower := r.Latency.Slower(tally.AnsweredLatency, tally.OtherLatency); slower {
 			r.find(operation, d, "latency", fmt.Sprintf("%s ms became %s ms", d.Want, d.Have))
 		}
+		tally.Answered, tally.Other = input.Pair.Serving, input.Pair.Compared
 		input.Tallies = append(input.Tallies, *tally)
 	}
 	input.Findings = slices.Collect(maps.Values(r.findings))
 	r.result.Report = verdict.Judge(input)
 }
 
-// find counts a finding and gives its signature.
+// maxFindings bounds how many findings are kept, as in state.
+const maxFindings = 10_000
+
+// find counts a finding and gives its signature. A mismatch with one that is not kept counts all the same.
 func (r *replay) find(operation mapping.Operation, d compare.Difference, kind, note string) (signature string) {
 	now := time.Now().UTC()
 	signature = d.Signature(operation)
@@ -231,7 +235,9 @@ func (r *replay) find(operation mapping.Operation, d compare.Difference, kind, n
 	}
 	f.Count++
 	f.Last = now
-	r.findings[signature] = f
+	if known || len(r.findings) < maxFindings {
+		r.findings[signature] = f
+	}
 	return signature
 }
 

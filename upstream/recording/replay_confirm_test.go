@@ -111,6 +111,24 @@ func TestReplayBelieves(t *testing.T) {
 	}
 }
 
+// TestReplayKeepsABoundedNumberOfFindings: those beyond it count, and the report says so.
+func TestReplayKeepsABoundedNumberOfFindings(t *testing.T) {
+	const most, each = 10_000, 1000
+	list, id := flagTypeReads(most/each+1), 0
+	for i := range list {
+		var types []string
+		for end := min(id+each, most+1); id < end; id++ {
+			types = append(types, fmt.Sprintf(`{"id":%d}`, id))
+		}
+		list[i].Response.Body = []byte(`{"attachment":[],"bug":[` + strings.Join(types, ",") + `]}`)
+	}
+	base := answering(t, http.StatusOK, "application/json", `{"attachment":[],"bug":[]}`)
+	r := replay(t, list, recording.ReplayOptions{Tracker: base}).Report
+	if v := r.Overall; len(r.Findings) != most || v.Confirmed != int64(len(list)) || v.Unlisted != 1 {
+		t.Errorf("%d findings, %+v", len(r.Findings), v)
+	}
+}
+
 // TestReplayWritesOnce: a write is not made again to find out whether its answer differs once more, and one whose answer is not
 // recorded is no comparison.
 func TestReplayWritesOnce(t *testing.T) {

@@ -118,6 +118,7 @@ func (rt *Runtime) openShadow(t *tracker) (*transport.Stack, error) {
 	options := transport.Options{
 		Base:  transport.BaseOptions{MaxIdleConns: workers, HeaderTimeout: rt.cfg.Canary.Timeout},
 		Limit: transport.LimitOptions{Slots: 2 * workers, ReserveWrites: -1, Queue: 2 * workers},
+		Break: transport.BreakOptions{Unanswered: min(workers, 5)}, // no more calls than workers end while the tracker hangs
 	}
 	if t.name == rt.cfg.Candidate {
 		options.Tries = 1 // a retry would hide a failure of the candidate

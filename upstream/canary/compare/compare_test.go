@@ -120,6 +120,7 @@ func TestAddressesOfMemoryAreNoDifference(t *testing.T) {
 	}
 	for found, replies := range map[string][2]Reply{
 		"message message":             {message("'ARRAY(0x1)'"), message("'HASH(0x1)'")},
+		"value $.bug[id].name":        {ok(`{"bug":[{"id":1,"name":"CRASH(0x1)"}]}`), ok(`{"bug":[{"id":1,"name":"CRASH(0x2)"}]}`)},
 		"value $.bug[id].description": {ok(`{"bug":[{"id":1,"description":"HASH(0x1), old"}]}`), ok(`{"bug":[{"id":1,"description":"HASH(0x2), new"}]}`)},
 	} {
 		if got := said(Compare(mapping.OpFlagTypes, replies[0], replies[1], Rules{})); got != found {

@@ -318,6 +318,7 @@ func TestKindsKeepDifferencesApart(t *testing.T) {
 		{ClassValue, summary, object, `"http://a/x"`, `"http://b/x"`, "another host"}, {ClassValue, summary, object, `"a text"`, `""`, "an empty text"},
 		{ClassValue, summary, object, `"a text"`, `"another one"`, "at " + object + " another text"},
 		{ClassValue, summary, object, `"a text"`, `"another <b>one</b>"`, "at " + object + " another text with /<>"},
+		{ClassValue, summary, object, `"2020-01-02T01:00:00Z"`, `"2020-01-02T02:00:00+01:00"`, "the same time"},
 		{ClassTime, summary, object, `"2020-01-02"`, `"2020-01-01"`, "earlier"}, {ClassTime, summary, object, `"2020-01-02"`, `"2020-01-03"`, "later"},
 		{ClassSet, summary, object, `["a"]`, `["b"]`, "at " + object}, {ClassDigest, "$.data", object, "{}", "{}", "at " + object},
 		{ClassDigest, "$", "", "{}", "{}", ""}, {ClassOrder, summary, object, "[1]", "[2]", ""}, {ClassPlan, "$.body", "", "1", "2", ""},

@@ -73,7 +73,11 @@ func textKind(d Difference) string {
 // changeOf names a change of a text that is the same for all texts, empty when there is none.
 func changeOf(want, have string) string {
 	withoutSpace := func(text string) string { return strings.Join(strings.Fields(text), "") }
+	first, _, isTime := timeOf([]byte(want))
+	second, _, also := timeOf([]byte(have))
 	switch {
+	case isTime && also && first.Equal(second):
+		return "the same time"
 	case have == "" || want == "":
 		return "an empty text"
 	case strings.EqualFold(want, have):

@@ -33,7 +33,7 @@ func quote(text string) jsontext.Value {
 }
 
 // address is how Perl writes a reference: the number is another one each time.
-var address = regexp.MustCompile(`\b([A-Z]+)\(0x[0-9a-fA-F]+\)`)
+var address = regexp.MustCompile(`\b(ARRAY|CODE|GLOB|HASH|IO|REF|SCALAR)\(0x[0-9a-f]+\)`)
 
 // withoutAddresses leaves of each address of memory what kind of thing is there.
 func withoutAddresses(text []byte) []byte {

@@ -24,7 +24,7 @@ type JudgeInput struct {
 	// Target is the allowed mismatch rate, from 0 to 1; an invalid one means 0.001.
 	Target float64
 	// Tallies, Findings and Uses are those of the campaign, as the store has them, and
-	// Since is when the comparisons of an operation started again from zero.
+	// Since is when the comparisons of an operation started again from zero. Tallies of other pairs do not count.
 	Tallies  []state.Tally
 	Findings []state.Finding
 	Since    map[mapping.Operation]time.Time
@@ -49,7 +49,9 @@ func Judge(input JudgeInput) Report {
 	for _, finding := range input.Findings {
 		known[finding.Signature] = finding
 	}
-	input.Tallies = slices.DeleteFunc(slices.Clone(input.Tallies), func(t state.Tally) bool { return t.At.Before(input.Since[t.Operation]) })
+	input.Tallies = slices.DeleteFunc(slices.Clone(input.Tallies), func(t state.Tally) bool {
+		return t.At.Before(input.Since[t.Operation]) || t.Answered != input.Pair.Serving || t.Other != input.Pair.Compared
+	})
 	for _, operation := range mapping.Operations() {
 		about := gather(input, operation, known)
 		if about.Compared+about.open+about.Dropped > 0 || !about.Since.IsZero() {
@@ -177,7 +179,8 @@ func (e *evidence) count(tally state.Tally, known map[string]state.Finding) {
 // decide completes the verdict.
 func (e *evidence) decide(target float64) OperationVerdict {
 	v := e.OperationVerdict
-	v.UpperBound, v.Answered, v.Other = upperBound(v.Confirmed, v.Compared), quantilesOf(e.reference), quantilesOf(e.candidate)
+	proving := v.Compared - v.Transient // a difference that a write explains proves nothing
+	v.UpperBound, v.Answered, v.Other = upperBound(v.Confirmed, proving), quantilesOf(e.reference), quantilesOf(e.candidate)
 	if v.Answered.P50 > 0 {
 		v.Ratio = float64(v.Other.P50) / float64(v.Answered.P50)
 	}
@@ -186,7 +189,7 @@ func (e *evidence) decide(target float64) OperationVerdict {
 	}
 	e.judge(&v, target)
 	if v.Verdict == Inconclusive {
-		v.Needed = needed(v.Confirmed, v.Compared, target)
+		v.Needed = needed(v.Confirmed, proving, target)
 		if v.TooOftenPrevented(target) {
 			v.Needed = max(v.Needed, int64(math.Ceil(float64(v.Prevented)/target))-v.Prevented-v.Compared)
 		}

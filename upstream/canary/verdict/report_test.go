@@ -99,6 +99,9 @@ func TestReportSurvivesJSON(t *testing.T) {
 	if !strings.Contains(string(text), `"pair":{"answered":"old","other":"new"}`) {
 		t.Errorf("it is %s", text)
 	}
+	if text, err := json.Marshal(Judge(JudgeInput{Findings: []state.Finding{}})); err != nil || strings.Contains(string(text), "null") {
+		t.Errorf("an empty report is %s, %v", text, err)
+	}
 }
 
 func TestJUnitHasACaseForEverything(t *testing.T) {

@@ -69,7 +69,7 @@ type OperationVerdict struct {
 	// Since is set where the comparisons started again from zero, since a finding was marked fixed.
 	Since time.Time `json:"since,omitzero"`
 	// Rate is Confirmed of Compared, and UpperBound the rate that the true one is
-	// below at 95 % confidence; both are shares from 0 to 1.
+	// below at 95 % confidence, without those of Transient; both are shares from 0 to 1.
 	Rate       float64 `json:"rate"`
 	UpperBound float64 `json:"upper_bound"`
 	// Needed is how many more comparisons without a mismatch take UpperBound, and the

@@ -50,7 +50,10 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 	refused.Class, refused.Path = string(compare.ClassPlan), compare.PathRefused
 	write := tallied(10)
 	write.Operation = mapping.OpUpdateFlagTypes
-	lost := state.Tally{At: testNow, Operation: mapping.OpAttachment, Dropped: map[string]int64{"queue-full": 4}}
+	lost := state.Tally{At: testNow, Answered: "old", Other: "new", Operation: mapping.OpAttachment, Dropped: map[string]int64{"queue-full": 4}}
+	explained, third, swapped := tallied(9000), tallied(9000), tallied(9000)
+	explained.Same, explained.Transient = 1000, 8000
+	third.Other, swapped.Answered, swapped.Other = "third", "new", "old"
 	for name, test := range map[string]struct {
 		input  JudgeInput
 		want   Verdict
@@ -71,6 +74,8 @@ func TestVerdictFollowsTheNumbers(t *testing.T) {
 		"refused":                    {judgeInput([]state.Tally{tallied(300000)}, refused), Fail, 0, 0},
 		"a finding without tally":    {judgeInput(nil, openFinding(1)), Fail, 0, 0},
 		"one operation has too few":  {judgeInput([]state.Tally{tallied(30000), write}), Inconclusive, 2985, 0},
+		"most explained by writes":   {judgeInput([]state.Tally{explained}), Inconclusive, 1995, 0},
+		"of other trackers":          {judgeInput([]state.Tally{third, swapped}), Inconclusive, 2995, 0},
 		"one operation only dropped": {judgeInput([]state.Tally{tallied(30000), lost}), Inconclusive, 2995, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,9 +11,11 @@ import (
 
 // sorted gives all findings, open ones first, the most frequent first.
 func sorted(findings []state.Finding) []state.Finding {
-	return slices.SortedStableFunc(slices.Values(findings), func(a, b state.Finding) int {
+	list := append([]state.Finding{}, findings...) // in JSON, none are [] and not null
+	slices.SortStableFunc(list, func(a, b state.Finding) int {
 		return cmp.Or(cmp.Compare(b.Status, a.Status), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Signature, b.Signature))
 	})
+	return list
 }
 
 // ruleViews gives all rules with their use, in their order.

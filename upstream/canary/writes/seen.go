@@ -64,7 +64,7 @@ func ChangedSince(d compare.Difference, since time.Time) bool {
 	return !d.IsFailure() && isChangedSince(object, since)
 }
 
-// isChangedSince reports whether an object or one of its flags says so.
+// isChangedSince reports whether an object or one of its flags says so. A time that is far ahead would explain everything for ever.
 func isChangedSince(object jsontext.Value, since time.Time) bool {
 	members, _ := mapping.ParseMembers(object) // what is not an object has no members
 	return slices.ContainsFunc(members, func(member mapping.Member) bool {
@@ -74,6 +74,6 @@ func isChangedSince(object jsontext.Value, since time.Time) bool {
 			return slices.ContainsFunc(flags, func(flag json.RawMessage) bool { return isChangedSince(jsontext.Value(flag), since) })
 		}
 		at, ok := compare.ChangeTime(member.Name, member.Value)
-		return ok && !at.Before(since)
+		return ok && !at.Before(since) && time.Until(at) < maxReplication
 	})
 }

@@ -65,6 +65,8 @@ func TestWritesExplain(t *testing.T) {
 		"changed by its own word":    {changed(`{"id":9,"last_change_time":"%s"}`, now), now, true},
 		"a flag changed":             {changed(`{"id":9,"flags":[{"id":1,"modification_date":"%s"}]}`, now), now, true},
 		"changed long ago":           {changed(`{"id":9,"last_change_time":"%s"}`, now.Add(-time.Hour)), now, false},
+		"changed by a fast clock":    {changed(`{"id":9,"last_change_time":"%s"}`, now.Add(30*time.Second)), now, true},
+		"changed in the future":      {changed(`{"id":9,"last_change_time":"%s"}`, now.Add(time.Hour)), now, false},
 		"another time":               {changed(`{"id":9,"due":"%s"}`, now), now, false},
 		"a failure":                  {compare.Difference{Class: compare.ClassFailure, Unstable: true}, now, false},
 	} {
