@@ -56,7 +56,9 @@ func pageOutcome(page io.Reader) error {
 
 // jsonOutcome judges the response to a JSON-RPC call, or to a list of calls. It may have any length, since it repeats the id of the call.
 func jsonOutcome(response io.Reader) error {
-	level, done, refused, within, code := 1, false, false, "", ""
+	var done, refused bool
+	var within, code string
+	level := 1
 	scan := &jsonScan{visit: func(depth int, name, value string) {
 		switch {
 		case depth == 0 && value == "[":
