@@ -61,7 +61,7 @@ func (o *RPCOperation) Fault(failed *mapping.Error) *mapping.Document {
 	return mapping.NewDocument(xmlResponse("fault", xmlValue("", text)))
 }
 
-// envelope is a response of JSON-RPC 1.0, which trackers send whatever version the call has.
+// envelope is a response of JSON-RPC 1.0. To a call of version 1.1, which no known client makes, a tracker responds in that version.
 func (o *RPCOperation) envelope(failed string, result []byte) []byte {
 	return []byte(`{"error":` + failed + `,"id":` + string(o.id) + `,"result":` + string(result) + "}")
 }
