@@ -98,10 +98,10 @@ func callOutcome(done, refused bool, code string) error {
 	number, _ := strconv.Atoi(code)
 	magnitude := max(number, -number)
 	switch {
-	case !done && !refused:
-		return Unclear(nil)
 	case done:
 		return nil
+	case !refused:
+		return Unclear(nil)
 	case code == "Client", number >= 100000 && number < mapping.CodeTrackerFailure, magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
 		return notLetIn(http.StatusOK)
 	}

@@ -61,7 +61,8 @@ func (o *RPCOperation) Fault(failed *mapping.Error) *mapping.Document {
 	return mapping.NewDocument(xmlResponse("fault", xmlValue("", text)))
 }
 
-// envelope is a response of JSON-RPC 1.0. To a call of version 1.1, which no known client makes, a tracker responds in that version.
+// envelope is a response of JSON-RPC 1.0. To one of version 1.1 a tracker responds in that version, but no
+// known client makes such a call of an operation.
 func (o *RPCOperation) envelope(failed string, result []byte) []byte {
 	return []byte(`{"error":` + failed + `,"id":` + string(o.id) + `,"result":` + string(result) + "}")
 }
