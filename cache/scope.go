@@ -263,7 +263,7 @@ func (h *hasher) credential(have upstream.Credentials) scope {
 			in = appendNonEmpty(in, 'h', have.Authorization)
 		}
 		if have.LoginCookies() {
-			in = appendCookies(in, have.Cookies)
+			in = appendNonEmpty(appendCookies(in, have.Cookies), 'p', have.PageToken)
 		}
 		return in
 	})

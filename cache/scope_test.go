@@ -53,6 +53,7 @@ func TestDifferentCredentialsAreDifferentScopes(t *testing.T) {
 		"bearer alone":   {Authorization: "Bearer abd", APIKey: "abc"},
 		"cookies":        {Cookies: "Bugzilla_login=1; Bugzilla_logincookie=abc"},
 		"other cookies":  {Cookies: "Bugzilla_login=1; Bugzilla_logincookie=abd"},
+		"page token":     {Cookies: "Bugzilla_login=1; Bugzilla_logincookie=abc", PageToken: "t"},
 		"hidden cookie":  {Cookies: "x=1,Bugzilla_login=2; Bugzilla_logincookie=abc"},
 		"no login":       {},
 	}

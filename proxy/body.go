@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,10 +29,7 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if rc.caller.Credentials, err = credentials(rc.r.Header, rc.query, &members); err != nil {
 		return nil, err
 	}
-	if err := rc.admit(); err != nil {
-		return nil, err
-	}
-	if err := rc.needLogin(); err != nil {
+	if err := cmp.Or(rc.admit(), rc.needLogin()); err != nil {
 		return nil, err
 	}
 	asked := slices.DeleteFunc(rc.query.members(false), func(each mapping.Member) bool { return isCredential(each.Name) })
@@ -98,11 +96,8 @@ func (rc *requestContext) json(body io.Reader) (mapping.Members, error) {
 	if syntax, ok := errors.AsType[*jsonblob.SyntaxError](err); ok && syntax.Kind == jsonblob.SyntaxEmpty {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil || jsontext.Value(text).Kind() == 'n' || string(text) == "0" {
 		return nil, err
-	}
-	if jsontext.Value(text).Kind() == 'n' || string(text) == "0" {
-		return nil, nil
 	}
 	return mapping.ParseMembers(text)
 }

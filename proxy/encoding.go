@@ -76,7 +76,7 @@ func acceptsGzip(header http.Header) bool {
 // compressor prepares the header of a response that may be compressed, and returns what compresses it, or nil.
 func (rc *requestContext) compressor() *gzip.Writer {
 	rc.set("Vary", "Accept-Encoding")
-	if rc.r.Method == http.MethodHead || !acceptsGzip(rc.r.Header) {
+	if !acceptsGzip(rc.r.Header) {
 		return nil
 	}
 	compressor := rc.server.gzips.get(rc)
@@ -97,12 +97,11 @@ func (rc *requestContext) weakenTag() {
 // varyNotModified prepares the header of a response with status 304 as that of the whole one: a client that shows a weak tag got it
 // with a compressed response.
 func (rc *requestContext) varyNotModified() {
-	if !acceptsGzip(rc.r.Header) {
-		return
-	}
-	rc.set("Vary", "Accept-Encoding")
-	if strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
-		rc.weakenTag()
+	if acceptsGzip(rc.r.Header) {
+		rc.set("Vary", "Accept-Encoding")
+		if strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
+			rc.weakenTag()
+		}
 	}
 }
 

@@ -353,7 +353,8 @@ func refusesKey(response *http.Response) bool {
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
 func (p *passing) modifyResponse(response *http.Response) error {
 	header := response.Header
-	header.Del(headerRequestID) // Portico has set its own
+	header.Del(headerRequestID)      // Portico has set its own
+	p.Header()["Content-Type"] = nil // net/http would guess one if the tracker gives none
 	p.forbidSharing(header)
 	scheme, host := p.origin()
 	if location := header.Get("Location"); location != "" {

@@ -105,6 +105,20 @@ func TestPassthroughKeepsTheRequest(t *testing.T) {
 	}
 }
 
+// TestPassthroughAddsNoType: net/http would guess the type of a response without one, and browsers would show as a page what the tracker does not call one.
+func TestPassthroughAddsNoType(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	for _, want := range []string{"", "text/plain"} {
+		tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = slices.DeleteFunc([]string{want}, func(kind string) bool { return kind == "" })
+			_, _ = io.WriteString(w, "<html>")
+		}
+		if got := ask(t, "GET", base+"/attachment.cgi?id=1", ""); strings.Join(got.header["Content-Type"], "|") != want || got.body != "<html>" {
+			t.Errorf("type %q became %q", want, got.header["Content-Type"])
+		}
+	}
+}
+
 func TestPassthroughPrefixes(t *testing.T) {
 	for _, c := range []struct {
 		prefixes []string

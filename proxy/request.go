@@ -207,11 +207,12 @@ const passwordKind credentialKind = 2
 // credentialNames are the parameters that carry each kind, the stronger name first (tracker-behaviour.md section 1, Credentials).
 var credentialNames = [...][2]string{
 	{"api_key", "Bugzilla_api_key"}, {"login", "Bugzilla_login"}, {"password", "Bugzilla_password"}, {"token", "Bugzilla_token"},
+	{"Bugzilla_api_token", "Bugzilla_api_token"},
 }
 
 // field is where a credential of that kind is kept.
 func (k credentialKind) field(c *upstream.Credentials) *string {
-	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token}[k]
+	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token, &c.PageToken}[k]
 }
 
 // isCredential reports whether a parameter or member of that name is a credential.

@@ -28,6 +28,8 @@ type Credentials struct {
 	Authorization string
 	// Cookies is the Cookie header as sent.
 	Cookies string
+	// PageToken came as Bugzilla_api_token: pages of BMO and Harmony send it, since these trackers take the cookies of a login only with it.
+	PageToken string
 }
 
 // Caller is the client on whose behalf a call is made. It is forwarded and
@@ -127,6 +129,9 @@ func (c *Credentials) Complete() bool {
 func (c *Credentials) AddHeaders(header http.Header) {
 	text := func(name string) string { return strings.TrimSpace(header.Get(name)) }
 	c.Authorization, c.Cookies = text("Authorization"), strings.Join(header.Values("Cookie"), "; ")
+	if !c.LoginCookies() {
+		c.PageToken = "" // such a request is anonymous, and the tracker would refuse it
+	}
 	if c.Complete() {
 		if c.Bearer() != "" {
 			c.Authorization = ""

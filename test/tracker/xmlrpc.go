@@ -139,9 +139,11 @@ func writeXML(b *strings.Builder, name string, v any) {
 	case object:
 		b.WriteString("<struct>")
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			b.WriteString("<member><name>" + html.EscapeString(k) + "</name>")
-			writeXML(b, k, v[k])
-			b.WriteString("</member>")
+			if v[k] != nil { // what is undefined is left out, since many clients do not know <nil/>
+				b.WriteString("<member><name>" + html.EscapeString(k) + "</name>")
+				writeXML(b, k, v[k])
+				b.WriteString("</member>")
+			}
 		}
 		b.WriteString("</struct>")
 	}

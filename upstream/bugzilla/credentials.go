@@ -20,6 +20,7 @@ func forms(have upstream.Credentials) []credential {
 		{"Bugzilla_password", "X-BUGZILLA-PASSWORD", have.Password},
 		{"Bugzilla_token", "X-BUGZILLA-TOKEN", have.Token},
 		{"Bugzilla_api_key", "X-BUGZILLA-API-KEY", have.APIKey},
+		{"Bugzilla_api_token", "", have.PageToken},
 	}
 	return slices.DeleteFunc(all, func(form credential) bool { return form.value == "" })
 }
@@ -38,7 +39,7 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 	var body mapping.Members
 	for _, form := range forms(have) {
 		switch {
-		case dialect.HeaderCredentials && fitsHeader(form.value):
+		case dialect.HeaderCredentials && form.header != "" && fitsHeader(form.value):
 			header.Set(form.header, form.value)
 		case call.Body != nil:
 			body.SetText(form.parameter, form.value)
@@ -66,7 +67,7 @@ func cookiesFor(call *Call, have upstream.Credentials) string {
 	var kept []string
 	for cookie := range strings.SplitSeq(have.Cookies, ";") {
 		cookie = strings.TrimSpace(cookie)
-		isLogin := strings.HasPrefix(cookie, "Bugzilla_login=") || strings.HasPrefix(cookie, "Bugzilla_logincookie=")
+		isLogin := upstream.Credentials{Cookies: cookie}.LoginCookies()
 		if isLogin && withLogin || !isLogin && withOthers && cookie != "" {
 			kept = append(kept, cookie)
 		}

@@ -42,7 +42,7 @@ func firstDialect(name string) (*knownDialect, error) {
 }
 
 // isDue reports whether the version is to be requested.
-func (d *knownDialect) isDue() bool { return !d.certain && !time.Now().Before(d.again) }
+func (d *knownDialect) isDue() bool { return !d.certain && time.Now().After(d.again) }
 
 // Dialect returns the tracker's dialect. It requests the version when the dialect is not known yet.
 // While the tracker does not respond it is taken for a stock one. One caller makes the request,

@@ -21,8 +21,8 @@ func (c *Client) resolvePathBug(ctx context.Context, caller upstream.Caller, req
 	var aliases []string          // each once
 	for _, ref := range append([]string{request.PathBug}, request.Bugs...) {
 		_, known := numbers[key(ref)]
-		number, err := strconv.ParseInt(key(ref), 10, 64)
-		if err != nil || !mapping.IsBugNumber(ref) {
+		number, _ := strconv.ParseInt(key(ref), 10, 64)
+		if !mapping.IsBugNumber(ref) {
 			number = 0
 		}
 		if numbers[key(ref)] = number; number == 0 && !known {

@@ -180,7 +180,8 @@ func planFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (C
 // (5.0), and in Latin-1 with the mariadb driver (5.2), which does not decode a path (tracker-behaviour.md section 1, Encoded characters).
 func rawPaths(dialect mapping.Dialect, segments []string) (paths []string) {
 	dialect.ASCIIOnly = false
-	names, latin := []string{segments[1]}, []byte(nil)
+	var latin []byte
+	names := []string{segments[1]}
 	for _, r := range names[0] {
 		latin = append(latin, byte(r))
 	}

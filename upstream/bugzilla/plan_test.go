@@ -149,6 +149,8 @@ func TestAuthorize(t *testing.T) {
 		"bmo":                {mapping.BMO(), nil, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
 		"a write of bmo":     {mapping.BMO(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
 		"a key shown twice":  {mapping.BMO(), nil, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}, "", "X-Bugzilla-Api-Key=K", "{}"},
+		"a page of bmo":      {mapping.BMO(), nil, upstream.Credentials{PageToken: "t", Cookies: "Bugzilla_login=8"}, "Bugzilla_api_token=t", "Cookie=Bugzilla_login=8", "{}"},
+		"its writes":         {mapping.BMO(), mapping.Members{}, upstream.Credentials{PageToken: "t"}, "", "", `{"Bugzilla_api_token":"t"}`},
 		"a gateway's bearer": {mapping.BMO(), nil, upstream.Credentials{Authorization: "Bearer T"}, "", "Authorization=Bearer T", "{}"},
 	} {
 		query, header := url.Values{}, http.Header{}

@@ -66,7 +66,7 @@ func IsReading(method string) bool { return readingMethod.MatchString(method) }
 
 // ReadCall reads a call of any length, in which attachments may come before the method. An error is one of body.
 func ReadCall(script string, body io.Reader) (call RPCCall, err error) {
-	others, unclear := false, false
+	var others, unclear bool
 	method := func(name string) {
 		if call.Method == "" || !IsReading(name) {
 			call.Method = name

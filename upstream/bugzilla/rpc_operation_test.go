@@ -116,6 +116,25 @@ func FuzzReadOperation(f *testing.F) {
 	})
 }
 
+// TestXMLReplyHasNoNull: trackers leave out members of XML-RPC that are undefined, since many clients do not know <nil/>.
+func TestXMLReplyHasNoNull(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ method, members, reply, want, never string }{
+		{"FlagType.update", xmlMember("ids", "<int>1</int>"), `{"flagtypes":[{"id":1,"name":"n","changes":{"grant_group_id":{"removed":null,"added":"5"}}}]}`, "added", "removed"},
+		{"Bug.attachments", xmlMember("attachment_ids", "<int>1</int>"), `{"bugs":{},"attachments":{"1":{"id":1,"data":null}}}`, "<name>id</name>", "data"},
+	} {
+		document := mapping.NewDocument([]byte(c.reply))
+		reply, err := readOperation(t, "xmlrpc.cgi", "text/xml", xmlCall(c.method, c.members)).Reply(document, jsonblob.SplitOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if _, err := reply.WriteTo(&text); err != nil || !strings.Contains(text.String(), c.want) || strings.Contains(text.String(), c.never) || strings.Contains(text.String(), "nil") {
+			t.Errorf("%s: %s, %v", c.method, &text, err)
+		}
+	}
+}
+
 // TestXMLIsBounded: elements take many times the memory of their text, and nested ones much of the stack.
 func TestXMLIsBounded(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,9 @@ func pageOutcome(page io.Reader) error {
 
 // jsonOutcome judges the response to a JSON-RPC call, or to a list of calls. It may have any length, since it repeats the id of the call.
 func jsonOutcome(response io.Reader) error {
-	level, done, refused, within, code := 1, false, false, "", ""
+	var done, refused bool
+	var within, code string
+	level := 1
 	scan := &jsonScan{visit: func(depth int, name, value string) {
 		switch {
 		case depth == 0 && value == "[":
@@ -96,10 +98,10 @@ func callOutcome(done, refused bool, code string) error {
 	number, _ := strconv.Atoi(code)
 	magnitude := max(number, -number)
 	switch {
-	case !done && !refused:
-		return Unclear(nil)
 	case done:
 		return nil
+	case !refused:
+		return Unclear(nil)
 	case code == "Client", number >= 100000 && number < mapping.CodeTrackerFailure, magnitude >= mapping.CodeJSON && magnitude <= 1<<15:
 		return notLetIn(http.StatusOK)
 	}

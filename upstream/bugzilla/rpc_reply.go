@@ -61,7 +61,8 @@ func (o *RPCOperation) Fault(failed *mapping.Error) *mapping.Document {
 	return mapping.NewDocument(xmlResponse("fault", xmlValue("", text)))
 }
 
-// envelope is a response of JSON-RPC 1.0, which trackers send whatever version the call has.
+// envelope is a response of JSON-RPC 1.0. To one of version 1.1 a tracker responds in that version, but no
+// known client makes such a call of an operation.
 func (o *RPCOperation) envelope(failed string, result []byte) []byte {
 	return []byte(`{"error":` + failed + `,"id":` + string(o.id) + `,"result":` + string(result) + "}")
 }
@@ -75,16 +76,19 @@ func xmlResponse(name string, content xmlNode) []byte {
 	return append([]byte(`<?xml version="1.0" encoding="UTF-8"?>`), text...)
 }
 
-// xmlValue returns a value with the type that a tracker gives it. name is that of its member.
+// xmlValue returns a value with the type that a tracker gives it, without members that are null, as trackers do. name is that of its member.
 func xmlValue(name string, value jsontext.Value) xmlNode {
-	kind, within := "boolean", []xmlNode(nil)
+	var within []xmlNode
+	kind := "boolean"
 	text, _ := mapping.Text(value)
 	switch value.Kind() {
 	case '{':
 		kind = "struct"
 		members, _ := mapping.ParseMembers(value)
 		for _, member := range members {
-			within = append(within, element("member", "", element("name", member.Name), xmlValue(member.Name, member.Value)))
+			if member.Value.Kind() != 'n' {
+				within = append(within, element("member", "", element("name", member.Name), xmlValue(member.Name, member.Value)))
+			}
 		}
 	case '[':
 		data := element("data", "")

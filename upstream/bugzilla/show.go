@@ -122,8 +122,8 @@ func redactQuery(address url.URL) string {
 
 // credentialName matches the parameters and members that carry a credential, and credentialMember such a member.
 var (
-	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|token)$`)
-	credentialMember = regexp.MustCompile(`(?i)("(?:bugzilla_)?(?:api_key|login|password|token)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^",}\]]+)`)
+	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)$`)
+	credentialMember = regexp.MustCompile(`(?i)("(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^",}\]]+)`)
 )
 
 // redactBody hides the credentials in a JSON body. Of another body, and of one with escapes that could hide a name, it shows the length.

@@ -66,7 +66,7 @@ func (k Keys) ForComparison(caller upstream.Caller) (upstream.Caller, bool) {
 	caller, err := k.For(caller)
 	have := &caller.Credentials
 	byCookies := have.LoginCookies() && (have.Login == "" || have.Password == "") && have.Token == ""
-	have.Cookies = ""
+	have.Cookies, have.PageToken = "", ""
 	return caller, err == nil && !byCookies
 }
 

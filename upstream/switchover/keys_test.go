@@ -23,7 +23,7 @@ func TestShadowCallers(t *testing.T) {
 	other := upstream.Credentials{APIKey: "unnamed"}
 	nobody := upstream.Credentials{Cookies: "LANG=en"}
 	byCookie := upstream.Credentials{APIKey: "own", Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}
-	byLogin := upstream.Credentials{Login: "l", Password: "p", Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x"}
+	byLogin := upstream.Credentials{Login: "l", Password: "p", Cookies: "Bugzilla_login=1; Bugzilla_logincookie=x", PageToken: "t"}
 	for _, tt := range []struct {
 		policy, tracker string
 		caller          upstream.Credentials
@@ -51,7 +51,7 @@ func TestShadowCallers(t *testing.T) {
 			keys.Credentials = "forward"
 		}
 		got, asked := keys.ForComparison(upstream.Caller{Credentials: tt.caller, Address: "192.0.2.1"})
-		if asked != tt.asked || got.Credentials.APIKey != tt.want || got.Credentials.Cookies != "" || asked && got.Address != "192.0.2.1" {
+		if asked != tt.asked || got.Credentials.APIKey != tt.want || got.Credentials.Cookies+got.Credentials.PageToken != "" || asked && got.Address != "192.0.2.1" {
 			t.Errorf("%s: %s is asked (%t) with key %q and cookies %q, want (%t) %q", tt.policy, tt.tracker,
 				asked, got.Credentials.APIKey, got.Credentials.Cookies, tt.asked, tt.want)
 		}
