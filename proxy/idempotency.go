@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -173,8 +172,7 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 
 // first makes the call of a create and remembers what became of it, also if the client hangs up meanwhile.
 func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]byte, call upstream.Call) (*mapping.Document, error) {
-	server, _ := ctx.Value(serverKey{}).(context.Context)
-	detached, end := upstream.Outlive(ctx, cmp.Or(server, context.Background()))
+	detached, end := upstream.Outlive(ctx, context.Background())
 	defer end()
 	// Whatever is not found out below, a panic too, leaves the outcome unknown.
 	outcome := &upstream.IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}

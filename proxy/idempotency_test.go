@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -267,6 +268,42 @@ func TestReplaysAreSharedUnderOneSecret(t *testing.T) {
 		if n := tracker.created.Load(); n != c.created {
 			t.Errorf("with the secret %s there are %d, want %d", c.secret, n, c.created)
 		}
+	}
+}
+
+// What passes and may change flag types outlives its client and does not outlive the server.
+func TestPassingChangeEndsWithTheServer(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	options := proxy.Options{Tracker: &fakeTracker{}, Passthrough: proxy.Passthrough{
+		Prefixes:          []string{"/"},
+		FlagTypesChanging: func(_ context.Context, call func() error) error { return call() },
+		Target: proxy.Target{Base: &url.URL{Scheme: "http", Host: "tracker.example"}, Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			close(begun)
+			<-r.Context().Done()
+			close(ended)
+			return nil, r.Context().Err()
+		})},
+	}}
+	serving, cut := context.WithCancel(t.Context())
+	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
+		server.Config.BaseContext = func(net.Listener) context.Context { return serving }
+		server.Config.ConnContext = proxy.ConnContext
+	})
+	client := dial(t, server.URL)
+	client.send(t, "POST /editflagtypes.cgi?action=insert HTTP/1.1\r\nHost: x\r\nCookie: a=b\r\nContent-Length: 0\r\n\r\n")
+	<-begun
+	_ = client.Close()
+	time.Sleep(50 * time.Millisecond) // in which the server notices
+	select {
+	case <-ended:
+		t.Error("it ended with its client")
+	default:
+	}
+	cut()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on without a server")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"portico/mapping"
+	"portico/upstream"
 )
 
 // Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
@@ -54,12 +55,10 @@ func ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
-type serverKey struct{}
-
 // ConnContext is the hook of an http.Server that is served by Listener or SecureListener. What goes on after its client has hung up
 // ends with ctx, which comes from the server's BaseContext.
 func ConnContext(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, serverKey{}, ctx)
+	return upstream.WithServer(ctx)
 }
 
 // conn checks the first write of each response.

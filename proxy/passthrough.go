@@ -250,7 +250,8 @@ func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error
 		return p.send(r)
 	}
 	// A client that hangs up does not end the call: the tracker may carry it out, and its response says whether it did.
-	ctx := context.WithoutCancel(r.Context())
+	ctx, end := upstream.Outlive(r.Context(), context.Background())
+	defer end()
 	r = r.WithContext(ctx)
 	_ = tell(ctx, func() error {
 		var outcome error
