@@ -311,6 +311,25 @@ func TestHangupWhileTurningAway(t *testing.T) {
 	}
 }
 
+// A SIGHUP while the program starts does not end it: a store may take its time.
+func TestHangupAtStart(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer silent.Close()
+	file := writeFile(t, "portico.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\nprimary: a\ncandidate: b\n"+
+		"trackers: {a: {url: 'http://127.0.0.1:1/'}, b: {url: 'http://127.0.0.1:2/'}}\nstate: postgres://u@"+silent.Addr().String()+"/d\n")
+	p := process.Launch(t, process.Spec{Program: process.Portico(t), Args: []string{"serve", "--config", file}, Fails: true})
+	conn, err := silent.Accept() // now the program opens its store
+	must(t, err)
+	defer conn.Close()
+	p.Signal(t, syscall.SIGHUP)
+	p.Signal(t, syscall.SIGTERM)
+	if code := p.Wait(t, time.Minute); code != exitFailed || !strings.Contains(p.Err.String(), `"cannot serve"`) {
+		t.Errorf("ended with %d\n%s", code, &p.Err)
+	}
+}
+
 // A second signal ends the program at once, an interrupt too where a shell has it ignored, as for what it runs in the background.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()

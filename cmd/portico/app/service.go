@@ -54,13 +54,18 @@ func (s *Service) Serve(ctx context.Context) error {
 	QuietLibraries()
 	ctx, stop := UntilSignal(ctx)
 	defer stop()
+	hangups := make(chan os.Signal, 1)
+	if s.Reload != nil {
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups) // from the start to the end: without it a SIGHUP would kill the process
+	}
 	if err := s.start(ctx); err != nil {
 		for _, l := range s.listeners {
 			err = errors.Join(err, l.Drain(ctx))
 		}
 		return errors.Join(err, s.Close())
 	}
-	err := s.run(ctx)
+	err := s.run(ctx, hangups)
 	if failed := s.Close(); failed != nil {
 		s.logger.Warn("connections or the state could not be closed", "cause", failed)
 	}
@@ -134,7 +139,7 @@ func (s *Service) checkAccess(cfg *config.Config) error {
 }
 
 // run serves and reloads until ctx ends or a listener fails, and drains.
-func (s *Service) run(ctx context.Context) error {
+func (s *Service) run(ctx context.Context, hangups <-chan os.Signal) error {
 	serving, ended := errgroup.WithContext(ctx)
 	for _, l := range s.listeners {
 		serving.Go(l.Run)
@@ -144,12 +149,7 @@ func (s *Service) run(ctx context.Context) error {
 		return nil
 	})
 	var reloading sync.WaitGroup
-	if s.Reload != nil {
-		hangups := make(chan os.Signal, 1)
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups) // not before the end: without it a SIGHUP would kill the process
-		reloading.Go(func() { s.reloadAt(ended, hangups) })
-	}
+	reloading.Go(func() { s.reloadAt(ended, hangups) })
 	<-ended.Done()
 	reloading.Wait()
 	rt := s.now()
