@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -118,7 +119,11 @@ const runningTimeout = 3 * time.Second
 // adminURL is where the admin listener of a configuration is.
 func adminURL(cfg config.Config) string {
 	if cfg.Admin.TLS.On() {
-		return "https://" + cfg.Admin.Listen
+		host, port, _ := net.SplitHostPort(cfg.Admin.Listen)
+		if config.EveryHost(host) {
+			host = "localhost" // no certificate is for all addresses
+		}
+		return "https://" + net.JoinHostPort(host, port)
 	}
 	return "http://" + cfg.Admin.Listen
 }

@@ -84,6 +84,7 @@ func commandLine(env environment) *cobra.Command {
 	root := group(&cobra.Command{
 		Use: "portico", SilenceErrors: true, SilenceUsage: true,
 		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
+			"Flags may begin with one hyphen or two.\n" +
 			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
 	},
 		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), configCommand(env), explainCommand(env), cacheCommand(env),

@@ -482,12 +482,17 @@ func TestUnreachable(t *testing.T) {
 	gone := unusedURL()
 	at := strings.TrimPrefix(gone, "http://")
 	recording := writeFile(t, "a.jsonl", "{}\n")
+	cert, key := process.KeyPair(t)
+	_, port, _ := strings.Cut(at, ":")
+	everywhere := writeFile(t, "c.yaml", "trackers: {main: {url: 'http://t/'}}\n"+
+		"admin: {listen: ':"+port+"', token_file: "+writeFile(t, "token", "0123456789abcdef")+", tls: {cert_file: "+cert+", key_file: "+key+"}}\n")
 	for command, want := range map[string]string{
 		"cache show K --admin http://me:hunter2@" + at:                                "portico cache show: cannot reach Portico's admin listener at " + at + ": connection refused; is it running? use --admin\n",
 		"canary verdict --admin http://me:hunter2@" + at + "/?token=hunter2":          "use --admin\n",
 		"migrate status --admin https://" + at + "/?token=hunter2":                    "use --admin\n",
 		"replay " + recording + " --tracker http://" + at + "/?api_key=hunter2":       "cannot reach the tracker at " + at + ": connection refused; is it running? check --tracker and --against\n",
 		"check --probe --tracker http://" + at:                                        "FAILED: cannot reach the tracker at " + at + ": connection refused; is it running? check trackers.main.url\n",
+		"explain GET /rest/version --config " + everywhere:                            "cannot reach Portico's admin listener at localhost:" + port + ": connection refused; is it running? use --admin\n",
 		"explain GET /rest/version --tracker http://t --admin http://u:hunter2@" + at: "cannot reach Portico's admin listener at " + at + ": connection refused; is it running? use --admin\n",
 	} {
 		_, stdout, stderr := portico(t, nil, strings.Fields(command)...)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 )
 
 // Found is what Look finds: the version of the database's form, 0 where there is none yet, and whether it has rules.
@@ -16,7 +17,8 @@ type Found struct {
 	Rules           bool
 }
 
-// Look reads a database and changes nothing, neither its form nor a file. Its errors are those of Open.
+// Look reads a database and changes neither its form nor a file. To see that files can be made beside one of SQLite, it makes one and removes
+// it. Its errors are those of Open.
 func Look(ctx context.Context, dsn string) (found Found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -34,6 +36,13 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('portico_schema')"
 		s.connectPostgres(config)
 	} else {
+		beside, err := os.CreateTemp(filepath.Dir(path), "portico-check-*") // as SQLite keeps files beside its own
+		if err == nil {
+			err = errors.Join(beside.Close(), os.Remove(beside.Name()))
+		}
+		if err != nil {
+			return found, failed("opening the database", err)
+		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return found, nil
 		}

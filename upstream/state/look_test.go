@@ -21,6 +21,9 @@ func TestLookChangesNothing(t *testing.T) {
 	if _, err := Look(t.Context(), "sqlite:/absent/portico.db"); err == nil || !strings.Contains(err.Error(), "the folder /absent is not there") {
 		t.Errorf("without a folder: %v", err)
 	}
+	if _, err := Look(t.Context(), "sqlite:/proc/self/portico.db"); err == nil || !strings.Contains(err.Error(), "opening the database: ") {
+		t.Errorf("in a folder where no file can be made: %v", err)
+	}
 	onShared(t, func(t *testing.T, dsn string) {
 		s, newest := open(t, dsn), versions(t)
 		if found, err := Look(t.Context(), dsn); err != nil || found != (Found{Version: newest, Newest: newest}) {

@@ -140,7 +140,7 @@ func (s *Switchover) watch() {
 		if !upstream.Pause(s.life, wait) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(s.life, 5*time.Second)
+		ctx, cancel := context.WithTimeout(s.life, 3*time.Second)
 		if moving || s.alive.Load().until.Before(s.now().Add(s.timing.lease/2)) {
 			renew = s.beat
 		}

@@ -315,9 +315,9 @@ func TestOptionsOfRedis(t *testing.T) {
 	}
 }
 
-// TestReloadOfCredentialsEndsTheUseOfCachedResponses: what a tracker showed to the key of a service is not shown to a caller's own key, nor to
-// one that has lost its name.
-func TestReloadOfCredentialsEndsTheUseOfCachedResponses(t *testing.T) {
+// TestReloadEndsTheUseOfCachedResponses: what a tracker showed to the key of a service is not shown to a caller's own key, nor to
+// one that has lost its name, nor is it what another host at the same address shows.
+func TestReloadEndsTheUseOfCachedResponses(t *testing.T) {
 	var seen []string
 	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/rest/flag_type/") {
@@ -341,12 +341,12 @@ func TestReloadOfCredentialsEndsTheUseOfCachedResponses(t *testing.T) {
 	first := load(service, known)
 	s := app.New(io.Discard, first)
 	defer s.Close()
-	for _, cfg := range []config.Config{first, first, load("", known), load(service, "")} {
+	for _, cfg := range []config.Config{first, first, load("", known), load(service, ""), load(service+", host: other.example", known)} {
 		rt, err := s.Build(t.Context(), cfg)
 		must(t, err)
 		rt.Front.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/rest/flag_type/P?api_key=own-key", nil))
 	}
-	if want := []string{"service-key", "own-key"}; !slices.Equal(seen, want) {
+	if want := []string{"service-key", "own-key", "service-key"}; !slices.Equal(seen, want) {
 		t.Errorf("the tracker was asked with %q, want %q", seen, want)
 	}
 }

@@ -57,7 +57,7 @@ func (s *Service) Serve(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	if s.Reload != nil {
 		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups) // not before the end: without it a SIGHUP would kill the process
+		defer signal.Stop(hangups) // from the start to the end: without it a SIGHUP would kill the process
 	}
 	if err := s.start(ctx); err != nil {
 		for _, l := range s.listeners {

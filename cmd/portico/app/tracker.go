@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 
 	"portico/cache"
@@ -147,7 +148,7 @@ func (rt *Runtime) openCache(t *tracker) error {
 	}
 	settings, metrics := &rt.cfg.Cache, rt.metrics
 	options := cache.Options{
-		Tracker: t.name, Address: bugzilla.SameAddress(t.base) + " " + t.settings.Dialect,
+		Tracker: t.name, Address: strings.TrimSpace(bugzilla.SameAddress(t.base) + " " + t.settings.Dialect + " " + t.settings.Host),
 		Settings: settings.Settings, Redis: redis, Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups, Keys: t.target.Keys,
 		FillTimeout: rt.callTime(t.name), Logger: rt.logger,
 		Observer: cache.Observer{

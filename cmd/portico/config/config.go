@@ -17,7 +17,8 @@ import (
 //   - `key` names a key, and `keys` puts the keys of a struct into the section around it, each behind the text of the tag: a Secret with
 //     `keys:"token_"` has token_file and token_env.
 //   - `default` is the value where nothing sets it, and `unset` the text of the zero value.
-//   - `oneof`, `is` (see formats; size is a number of bytes), `min` and `max` bound the value; `min` of a Secret is its minimum length.
+//   - `oneof`, `is` (see formats; size is a number of bytes), `min` and `max` bound the value; `min` of a Secret is its minimum length, and
+//     `is:"bytes"` says that it need not be one line of text.
 //   - `holds:"certificates"` marks a file that must hold PEM certificates.
 //   - `comma:"no"` keeps the commas of a text that stands for a list.
 //   - `change` says whether a reload takes a new value ("reload") or the next start does ("restart"); it holds for all keys of a
@@ -134,7 +135,7 @@ type Cache struct {
 	cache.Settings `keys:""`
 	// Secret is the key under which credentials are hashed into cache keys; replicas that share a Redis share it. Without one
 	// a key is made at start and shared through Redis.
-	Secret Secret `keys:"secret_" min:"16"`
+	Secret Secret `keys:"secret_" min:"16" is:"bytes"`
 }
 
 // Redis is how Redis is reached. A plain text stands for URL.
@@ -149,7 +150,7 @@ type Redis struct {
 	// Username is the ACL user.
 	Username string `key:"username"`
 	// Password is that of the user.
-	Password Secret `keys:"password_"`
+	Password Secret `keys:"password_" is:"bytes"`
 	// TLS protects the connection.
 	TLS TLS `key:"tls"`
 }
@@ -270,5 +271,5 @@ type Traces struct {
 	// CAFile holds the PEM certificates that the collector's is checked against, in place of the system's.
 	CAFile string `key:"ca_file" holds:"certificates"`
 	// Headers holds headers to send to the collector, one "Name: value" a line.
-	Headers Secret `keys:"headers_"`
+	Headers Secret `keys:"headers_" is:"bytes"`
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"strings"
-
 	"portico/upstream"
 	"portico/upstream/switchover"
 )
@@ -88,8 +86,6 @@ func (c *checker) callers() {
 		for _, tracker := range SortedKeys(c.Trackers) {
 			key := c.KeyAt(name, tracker).text
 			switch owner, taken := owners[key]; {
-			case strings.Contains(key, "\n"):
-				c.errorf(path, "has a key of several lines at tracker %s: a file holds one key and nothing else", tracker)
 			case taken && owner != name:
 				c.errorf(path, "has a key at tracker %s that is a key of %s", tracker, owner)
 			case key != "":

@@ -24,7 +24,7 @@ type Switchover struct {
 // Journal is about writes that are recorded and copied to the other tracker.
 type Journal struct {
 	// Key encrypts what is recorded.
-	Key Secret `keys:"key_"`
+	Key Secret `keys:"key_" is:"bytes"`
 	// OlderKeyFiles hold keys that are used no more, for what was recorded with them.
 	OlderKeyFiles []string `key:"older_key_files"`
 	// Section is how they are recorded and copied.

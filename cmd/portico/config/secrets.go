@@ -49,8 +49,11 @@ func (s *Secret) Read(variables Variables) error {
 		}
 		s.text = string(content)
 	}
-	if s.text = strings.TrimRight(s.text, "\r\n"); s.text == "" {
-		return fmt.Errorf("%s holds nothing", s)
+	switch s.text = strings.TrimRight(s.text, "\r\n"); {
+	case s.text == "" && s.Env != "":
+		return errors.New("this environment variable is not set or empty") // without its name: the secret itself may stand there by mistake
+	case s.text == "":
+		return fmt.Errorf("%s holds nothing", s.File)
 	}
 	return nil
 }

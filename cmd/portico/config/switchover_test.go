@@ -57,10 +57,10 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"callers", withTwo + "callers:\n  a: {}\n  b: {key_env: KEY}\n  c: {key_env: KEY}\n  d: {key_env: NOT_SET}\n", []string{
 			"c.yaml:5:6: callers.a: has no key: set key_file or key_env",
 			"c.yaml:7:6: callers.c: has a key at tracker a that is a key of b",
-			"c.yaml:8:16: callers.d.key_env: NOT_SET holds nothing",
+			"c.yaml:8:16: callers.d.key_env: this environment variable is not set or empty",
 		}},
 		{"a key with a note below it", withTwo + "callers: {a: {key_file: '" + writeFile(t, "key", "the key of a robot\nof the build machine\n") + "'}}\n",
-			[]string{"c.yaml:4:14: callers.a: has a key of several lines at tracker a: a file holds one key and nothing else"}},
+			[]string{"c.yaml:4:25: callers.a.key_file: is not one line of text without a byte order mark or spaces around it"}},
 		{"the key of one is the other's shadow key", withTwo + "callers:\n  a: {key_env: KEY, shadow_key_env: SHADOW}\n  b: {key_env: SHADOW}\n", []string{
 			"c.yaml:6:6: callers.b: has a key at tracker a that is a key of a",
 		}},
@@ -86,7 +86,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"wrong keys by tracker", withTwo + "callers:\n  a:\n    key_env: KEY\n    keys: {nowhere: {env: KEY}, a: {env: NOT_SET}}\n", []string{
 			"c.yaml:7:21: callers.a.keys.nowhere: is not one of the trackers",
 			"c.yaml:7:36: callers.a.keys.a: is a second key at that tracker",
-			"c.yaml:7:42: callers.a.keys.a.env: NOT_SET holds nothing",
+			"c.yaml:7:42: callers.a.keys.a.env: this environment variable is not set or empty",
 		}},
 		{"comparisons with other keys than live requests", "trackers:\n  a: {url: \"http://a.example\"}\n  b: {url: \"http://b.example\", credentials: mapped}\nprimary: a\ncandidate: b\n" +
 			"callers: {robot: {key_env: KEY, shadow_key_env: SHADOW}}\ncanary: {credentials: forward}\n",

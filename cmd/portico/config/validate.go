@@ -67,6 +67,9 @@ func (c *checker) files(k key) {
 		if err = value.Read(c.variables); err == nil && value.Given() && len(value.text) < bound {
 			err = fmt.Errorf("is shorter than %d bytes", bound)
 		}
+		if err == nil && value.Given() && k.tag.Get("is") != "bytes" && !is(value.text, "secret") { // no client shows it in a header
+			err = fmt.Errorf("is not %s", formats["secret"].what)
+		}
 		k.value.Set(reflect.ValueOf(value))
 		if err == nil && k.path == "traces.headers_" {
 			_, err = c.Traces.ReadHeaders()

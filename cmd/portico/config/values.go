@@ -115,6 +115,7 @@ var formats = map[string]struct{ pattern, what string }{
 	// There is no underscore in a name, so that it can be told from the key behind it in the name of an environment variable.
 	"name":   {`[a-z][a-z0-9-]{0,31}`, "a name of lower-case letters, digits and hyphens"},
 	"header": {"[!#-'*+.^_`|~0-9A-Za-z-]+:[^\x00-\x08\x0a-\x1f\x7f]*", "Name: value"},
+	"secret": {`[^\pZ\pC]([^\pC]*[^\pZ\pC])?`, "one line of text without a byte order mark or spaces around it"},
 	"store":  {`sqlite:.+|postgres(ql)?://([^/?].*|.*[?&]host=.+)`, "sqlite:FILE or a postgres://HOST/DATABASE URL"},
 }
 
