@@ -45,10 +45,18 @@ type copied struct {
 	bug   int
 }
 
-func setCopied(t *testing.T, credentials string) *copied {
+// setCopied starts Portico. around changes what the trackers do.
+func setCopied(t *testing.T, credentials string, around ...func(http.Handler) http.Handler) *copied {
 	t.Helper()
 	c := &copied{}
-	c.bases = listenBoth(t, tracker.New(tracker.Options{Seed: tracker.SeedDemo}), tracker.New(tracker.Options{Seed: tracker.SeedDemo}))
+	for side := range c.bases {
+		server := tracker.New(tracker.Options{Seed: tracker.SeedDemo})
+		handler := http.Handler(server)
+		for _, wrap := range around {
+			handler = wrap(handler)
+		}
+		c.bases[side] = listen(t, server, handler)
+	}
 	_, answer := ask(t, "POST", c.bases[0]+"/rest/bug", map[string]any{"product": "WebShop", "component": "Checkout", "summary": "s", "version": "1"})
 	c.bug = number(answer["id"])
 	ask(t, "POST", c.bases[1]+"/rest/bug", map[string]any{"product": "WebShop", "component": "Checkout", "summary": "s", "version": "1"})
@@ -157,6 +165,32 @@ func TestEachBugUnderAllOfItsNamesGetsItsCopy(t *testing.T) {
 }
 
 // bugOf is the bug that an attachment is in.
+// TestAPassingWriteLeavesATrace also where Portico is killed before the tracker responds to the first one of its kind: going back would lose it.
+func TestAPassingWriteLeavesATrace(t *testing.T) {
+	t.Parallel()
+	came, over := make(chan struct{}, 1), make(chan struct{})
+	c := setCopied(t, "forward", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/rest/product" {
+				came <- struct{}{}
+				<-over
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	defer close(over)
+	go func() {
+		_, _ = request(t.Context(), http.DefaultClient, "POST", c.Clients+"/rest/product", "{}", keyHeader, admin())
+	}()
+	<-came
+	c.Kill(t)
+	c.Start(t)
+	losses := c.entries(t).Status.Losses
+	if len(losses) != 1 || losses[0].Receiver != "after" || losses[0].What != "POST /rest/product, whose outcome is not known" {
+		t.Errorf("the losses are %+v", losses)
+	}
+}
+
 func bugOf(t *testing.T, base string, id int) any {
 	t.Helper()
 	_, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/attachment/%d?include_fields=bug_id", base, id), nil)

@@ -162,24 +162,22 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 	})
 	var flags []mapping.FlagChange
 	for _, change := range *sent {
-		if !names(change) || hasID(copies, *change.ID) {
-			flags = append(flags, change)
-			continue
+		if names(change) && !hasID(copies, *change.ID) {
+			shown, known := matched[*change.ID]
+			if !known && len(free) == 1 {
+				shown, known, free = free[0].ID, true, nil
+			}
+			switch {
+			case known:
+				s.learn("flag", *change.ID, shown)
+			case len(free) == 0 && change.Status == "X":
+				continue
+			default:
+				s.park("flag %d of the attachment is not known at %s", *change.ID, s.entry.Receiver)
+				return nil
+			}
 		}
-		shown, known := matched[*change.ID]
-		if !known && len(free) == 1 {
-			shown, known = free[0].ID, true
-			free = nil
-		}
-		switch {
-		case known:
-			s.learn("flag", *change.ID, shown)
-			flags = append(flags, change)
-		case len(free) == 0 && change.Status == "X":
-		default:
-			s.park("flag %d of the attachment is not known at %s", *change.ID, s.entry.Receiver)
-			return nil
-		}
+		flags = append(flags, change)
 	}
 	*sent = flags
 	return s.addLearned(ctx)

@@ -5,10 +5,10 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -44,7 +44,7 @@ func NewKeys(current []byte, older ...[]byte) (*Keys, error) {
 		if err != nil {
 			return nil, err
 		}
-		aead, err := cipher.NewGCM(block)
+		aead, err := cipher.NewGCMWithRandomNonce(block) // which puts the nonce before the text
 		if err != nil {
 			return nil, err
 		}
@@ -59,11 +59,7 @@ func NewKeys(current []byte, older ...[]byte) (*Keys, error) {
 
 // seal encrypts a text. What names what the text belongs to; open must get the same.
 func (k *Keys) seal(text []byte, what string) []byte {
-	aead := k.known[k.current]
-	sealed := make([]byte, idLen+aead.NonceSize(), idLen+aead.NonceSize()+len(text)+aead.Overhead())
-	copy(sealed, k.current[:])
-	_, _ = rand.Read(sealed[idLen:]) // crypto/rand.Read never fails
-	return aead.Seal(sealed, sealed[idLen:], text, []byte(what))
+	return k.known[k.current].Seal(slices.Clone(k.current[:]), nil, text, []byte(what))
 }
 
 // open decrypts what seal made.
@@ -75,9 +71,5 @@ func (k *Keys) open(sealed []byte, what string) ([]byte, error) {
 	if aead == nil {
 		return nil, errKey
 	}
-	rest := sealed[idLen:]
-	if len(rest) < aead.NonceSize() {
-		return nil, errors.New("it is cut off")
-	}
-	return aead.Open(nil, rest[:aead.NonceSize()], rest[aead.NonceSize():], []byte(what))
+	return aead.Open(nil, nil, sealed[idLen:], []byte(what))
 }

@@ -18,7 +18,7 @@ type Operator struct {
 	Actor, Reason string
 }
 
-// StatusError says that an entry is not in the status in which it can be changed so.
+// StatusError says that an entry is not in a status in which it can be changed so.
 type StatusError struct {
 	Seq    int64
 	Status state.JournalStatus
@@ -27,7 +27,7 @@ type StatusError struct {
 
 // Error implements error.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("entry %d is not %s; there is nothing to %s", e.Seq, e.Status, e.Action)
+	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
 }
 
 // signed makes a change with the record for the audit trail.
@@ -70,9 +70,12 @@ func (o *Operator) change(ctx context.Context, seq int64, verb string, from stat
 		if err != nil {
 			return err
 		}
+		if e.Status != from {
+			return &StatusError{Seq: seq, Status: e.Status, Action: verb}
+		}
 		change(&e)
 		if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
-			err = &StatusError{Seq: seq, Status: from, Action: verb}
+			err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
 		}
 		return err
 	})

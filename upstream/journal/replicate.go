@@ -173,8 +173,9 @@ func (j *Journal) tidy(life context.Context) {
 		if err == nil && !used {
 			err = settings.spool().remove(name)
 		}
-		if err != nil && life.Err() == nil {
+		if err != nil {
 			j.logger.Warn("an old spool file could not be removed", "cause", err)
+			return // nor could the others
 		}
 	}
 }

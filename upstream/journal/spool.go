@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -32,9 +31,7 @@ type spool struct {
 
 // write encrypts a content to a new file, which is on the disk when write returns.
 func (s spool) write(content io.Reader) (name string, err error) {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
-	name = hex.EncodeToString(random[:]) + spoolSuffix
+	name = rand.Text() + spoolSuffix
 	file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("spool a content: %w", err)

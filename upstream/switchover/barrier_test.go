@@ -187,7 +187,8 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 			must(t, store.Beat(t.Context(), "stuck", 1, time.Hour))
 		}},
 		"a write that is not copied": {"1 writes are not copied", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
-		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, _ *bench, store *disturbed) {
+		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, b *bench, store *disturbed) {
+			b.timing.barrier = time.Hour // which it does not wait
 			store.exec("CREATE TRIGGER parks AFTER UPDATE ON portico_leases BEGIN " + addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0); END")
 		}},
 		"copying is paused": {"journal resume", func(_ *testing.T, b *bench, store *disturbed) {
@@ -207,7 +208,7 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := openDisturbed(t)
 			b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
-			b.timing.barrier = 30 * time.Millisecond
+			b.timing.barrier = 200 * time.Millisecond
 			c.prepare(t, b, store)
 			b.wantBarrier(t, b.try(t.Context(), always(PhaseNew, PhaseNew)), c.says)
 		})
