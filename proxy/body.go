@@ -57,7 +57,7 @@ func (rc *requestContext) writeCallback(value jsontext.Value) (err error) {
 	if value.Kind() != 'n' {
 		name, ok := mapping.Text(value)
 		if !ok {
-			name = " " // which no name has
+			name = "-" // which no name has
 		}
 		if rc.form, err = rc.form.withCallback(name); err != nil {
 			return err

@@ -49,7 +49,7 @@ func TestJSONP(t *testing.T) {
 	}}
 	base := serve(t, proxy.Options{Tracker: tracker})
 	for _, name := range []string{"cb", "a.b[0]", "jQuery_1"} {
-		response := ask(t, "GET", base+"/rest/bug/5/attachment?callback="+name, "", "Accept", "text/html")
+		response := ask(t, "GET", base+"/rest/bug/5/attachment?callback=+"+name+"%20", "", "Accept", "text/html")
 		if response.body != "/**/"+name+"("+oneAttachment+")" || response.header.Get("Content-Type") != "text/javascript; charset=UTF-8" ||
 			response.length != int64(len(response.body)) {
 			t.Errorf("%s: %+v", name, response)

@@ -77,9 +77,9 @@ func negotiate(header http.Header) representation {
 }
 
 // withCallback turns a representation into JSONP; without a name it does nothing. It beats Accept (recorded as
-// proto.jsonp.html). Two names, and one that could be more than a name, are refused.
+// proto.jsonp.html). Blanks around a name do not count. Two names, and one that could be more than a name, are refused.
 func (form representation) withCallback(names ...string) (representation, error) {
-	name := cmp.Or(names...)
+	name := strings.TrimSpace(cmp.Or(names...))
 	switch {
 	case len(names) > 1 || strings.Trim(name, alphanumerics+"_.[]") != "":
 		return form, mapping.Refuse(mapping.CodeCallback, "The callback must be the name of a JavaScript function.")
@@ -261,7 +261,7 @@ func (rc *requestContext) setCacheHeaders() {
 	rc.set("Cache-Status", text)
 }
 
-func wholeSeconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
+func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d/time.Second)) }
 
 // matches reports whether If-None-Match names a tag: quoted, bare, weak, in a list, or as a star (RFC 9110, section 13.1.2).
 func matches(header http.Header, etag string) bool {
