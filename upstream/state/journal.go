@@ -249,7 +249,8 @@ type JournalCount struct {
 	// Blocked says that they wait behind a parked entry of their object.
 	Blocked bool  `json:"blocked,omitempty"`
 	Entries int64 `json:"entries"`
-	Lanes   int64 `json:"lanes"`
+	// Lanes is how many lanes they are in. A parked lane counts only where its first parked entry does.
+	Lanes int64 `json:"lanes"`
 	// Oldest is when the first of them was begun.
 	Oldest time.Time `json:"oldest"`
 }
@@ -262,7 +263,8 @@ func (d *dialect) underWay() string {
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
 	return read[JournalCount](ctx, s, "counting the journal", `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
-		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
+		SELECT rule, receiver, begun_at, CASE WHEN status <> 'parked' OR NOT EXISTS (SELECT 1 FROM portico_journal p
+				WHERE p.status = 'parked' AND p.lane = j.lane AND p.receiver = j.receiver AND p.seq < j.seq) THEN lane END AS lane, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
 			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made <> '' AND p.made = j.lane) AS blocked
 		FROM portico_journal j WHERE `+unfinished+`) AS c

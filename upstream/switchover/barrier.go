@@ -199,11 +199,11 @@ func (s *Switchover) beat(ctx context.Context) error {
 		s.unread(err)
 		return err
 	}
-	next := life{s.now(), began.Add(s.timing.lease)}
-	if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
-		next.since = former.since
-	}
 	if err = s.refresh(ctx); err == nil || errors.Is(err, errForeign) {
+		next := life{s.now(), began.Add(s.timing.lease)}
+		if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
+			next.since = former.since
+		}
 		s.alive.Store(&next)
 	}
 	return err
