@@ -278,7 +278,7 @@ func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, 
 
 // JournalApplied counts the entries that were copied after a time.
 func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
+	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
 }
 
 // stoppedLanes selects the lanes with a parked entry, and those of the objects that creates in such lanes have made.
@@ -361,17 +361,11 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 
 // JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
 func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "made <> '' AND made = ? AND target = ?", name(lane), target)
-	return n > 0, err
+	return readOne[bool](ctx, s, "reading the journal",
+		"SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ? AND target = ?)", name(lane), target)
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
 func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "spool = ? AND "+unfinished, file)
-	return n > 0, err
-}
-
-// countJournal counts what there is in the entries that a condition selects.
-func (s *Store) countJournal(ctx context.Context, what, where string, args ...any) (int64, error) {
-	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT("+what+") FROM portico_journal WHERE "+where, args...)
+	return readOne[bool](ctx, s, "reading the journal", "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE spool = ? AND "+unfinished+")", file)
 }

@@ -125,7 +125,8 @@ func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all 
 		if err != nil {
 			return all, err
 		}
-		all = state.ToCopy{Open: all.Open + one.Open, Parked: all.Parked + one.Parked, Last: one.Last}
+		one.Open, one.Parked = one.Open+all.Open, one.Parked+all.Parked
+		all = one
 	}
 	return all, nil
 }
