@@ -64,7 +64,9 @@ func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) (over func(w
 	}
 	known := last.counts(loss)
 	count := func(what string, entries int64) {
-		j.losses.add(state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: what, Entries: entries, Last: time.Now()})
+		counted := loss
+		counted.What, counted.Entries, counted.Last = what, entries, time.Now()
+		j.losses.add(counted)
 	}
 	if !known {
 		count(loss.What+unknownOutcome, 1)
