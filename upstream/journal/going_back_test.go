@@ -1,7 +1,10 @@
 package journal_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"portico/mapping"
@@ -126,5 +129,34 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	must(t, s.operator().Start(t.Context()))
 	if status, err = j.Status(t.Context()); err != nil || status.Outlook(scope).State != journal.OutlookSafe || !status.Paused {
 		t.Errorf("after a start: %+v, %v", status, err)
+	}
+}
+
+// TestLossesOfManyWritesAreKnownBeforeTheyAreSent: a write whose count another one stores waits for it.
+func TestLossesOfManyWritesAreKnownBeforeTheyAreSent(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	var all sync.WaitGroup
+	for i := range 90 {
+		all.Go(func() {
+			loss := state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: fmt.Sprintf("POST /%d", i)}
+			over := j.Lose(t.Context(), loss)
+			begun, err := s.store.JournalLosses(t.Context(), 100)
+			if !slices.ContainsFunc(begun, func(one state.JournalLoss) bool { return strings.HasPrefix(one.What, loss.What+",") }) || err != nil {
+				t.Errorf("%s is sent before it is counted (%v)", loss.What, err)
+			}
+			over(i%2 == 0)
+		})
+	}
+	all.Wait()
+	counted, err := s.store.JournalLosses(t.Context(), 100)
+	must(t, err)
+	for _, one := range counted {
+		if one.Entries != 1 || strings.Contains(one.What, ",") {
+			t.Errorf("in the end there is %+v", one)
+		}
+	}
+	if len(counted) != 45 {
+		t.Errorf("%d writes are lost, want 45", len(counted))
 	}
 }

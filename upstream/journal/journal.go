@@ -114,7 +114,7 @@ const (
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
-		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}},
+		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
 		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
 			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
 		}),

@@ -15,6 +15,8 @@ import (
 type losses struct {
 	mu      sync.Mutex
 	pending map[state.JournalLoss]state.JournalLoss // by what they are, without figures
+	// storing is held while the store gets them.
+	storing chan struct{}
 }
 
 // add adds to the count of a kind of writes, whose last one was at loss.Last.
@@ -22,17 +24,14 @@ func (l *losses) add(loss state.JournalLoss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kind := withoutFigures(loss)
-	known, ok := l.pending[kind]
-	if !ok && len(l.pending) >= maxStopped {
-		loss.What = "other"
-		kind = withoutFigures(loss)
-		known = l.pending[kind]
-	}
+	known := l.pending[kind]
 	if known.Last.After(loss.Last) {
 		loss.Last = known.Last
 	}
 	loss.Entries += known.Entries
-	l.pending[kind] = loss
+	if l.pending[kind] = loss; loss.Entries == 0 {
+		delete(l.pending, kind)
+	}
 }
 
 // take removes all counts.
@@ -44,6 +43,13 @@ func (l *losses) take() (all []state.JournalLoss) {
 	return all
 }
 
+// full reports whether the store has been away for so many kinds that the next ones are counted together.
+func (l *losses) full() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pending) >= maxStopped
+}
+
 // unknownOutcome is added to what a write is until its outcome is known.
 const unknownOutcome = ", whose outcome is not known"
 
@@ -53,13 +59,14 @@ const unknownOutcome = ", whose outcome is not known"
 func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) (over func(written bool)) {
 	ctx = context.WithoutCancel(ctx)
 	last := j.last.Load()
-	known := last != nil && last.counts(loss)
-	if last != nil && !known && len(last.Losses) >= maxStopped {
+	if !last.counts(loss) && (last != nil && len(last.Losses) >= maxStopped || j.losses.full()) {
 		loss.What = "other"
-		known = last.counts(loss)
 	}
+	known := last.counts(loss)
 	count := func(what string, entries int64) {
-		j.losses.add(state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: what, Entries: entries, Last: time.Now()})
+		counted := loss
+		counted.What, counted.Entries, counted.Last = what, entries, time.Now()
+		j.losses.add(counted)
 	}
 	if !known {
 		count(loss.What+unknownOutcome, 1)
@@ -78,7 +85,7 @@ func (j *Journal) Lose(ctx context.Context, loss state.JournalLoss) (over func(w
 
 // counts reports whether a kind of loss is known already.
 func (s *Status) counts(loss state.JournalLoss) bool {
-	return slices.ContainsFunc(s.Losses, func(known state.JournalLoss) bool { return withoutFigures(known) == withoutFigures(loss) })
+	return s != nil && slices.ContainsFunc(s.Losses, func(known state.JournalLoss) bool { return withoutFigures(known) == withoutFigures(loss) })
 }
 
 // withoutFigures is a kind of loss.
@@ -86,14 +93,20 @@ func withoutFigures(loss state.JournalLoss) state.JournalLoss {
 	return state.JournalLoss{Receiver: loss.Receiver, Rule: loss.Rule, Kind: loss.Kind, What: loss.What}
 }
 
-// storeLosses stores what was counted. Without the store the counts wait.
+// storeLosses stores what was counted, also by those that store it at the same time. Without the store the counts wait.
 func (j *Journal) storeLosses(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	select {
+	case j.losses.storing <- struct{}{}: // one at a time, or what is taken back could be stored before it was counted
+		defer func() { <-j.losses.storing }()
+	case <-ctx.Done():
+		return
+	}
 	all := j.losses.take()
 	if len(all) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	if err := j.store.AddJournalLosses(ctx, all); err != nil {
 		j.logger.Warn("writes that are not copied could not be counted yet", "cause", err)
 		for _, loss := range all {

@@ -249,7 +249,8 @@ type JournalCount struct {
 	// Blocked says that they wait behind a parked entry of their object.
 	Blocked bool  `json:"blocked,omitempty"`
 	Entries int64 `json:"entries"`
-	Lanes   int64 `json:"lanes"`
+	// Lanes is how many lanes they are in. A parked lane counts only where its first parked entry does.
+	Lanes int64 `json:"lanes"`
 	// Oldest is when the first of them was begun.
 	Oldest time.Time `json:"oldest"`
 }
@@ -262,7 +263,8 @@ func (d *dialect) underWay() string {
 // JournalCounts counts the unfinished entries by rule, receiver and status.
 func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
 	return read[JournalCount](ctx, s, "counting the journal", `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
-		SELECT rule, receiver, lane, begun_at, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
+		SELECT rule, receiver, begun_at, CASE WHEN status <> 'parked' OR NOT EXISTS (SELECT 1 FROM portico_journal p
+				WHERE p.status = 'parked' AND p.lane = j.lane AND p.receiver = j.receiver AND p.seq < j.seq) THEN lane END AS lane, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
 			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made <> '' AND p.made = j.lane) AS blocked
 		FROM portico_journal j WHERE `+unfinished+`) AS c
@@ -276,7 +278,7 @@ func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, 
 
 // JournalApplied counts the entries that were copied after a time.
 func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return s.countJournal(ctx, "*", "status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
+	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
 }
 
 // stoppedLanes selects the lanes with a parked entry, and those of the objects that creates in such lanes have made.
@@ -359,17 +361,11 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 
 // JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
 func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "made <> '' AND made = ? AND target = ?", name(lane), target)
-	return n > 0, err
+	return readOne[bool](ctx, s, "reading the journal",
+		"SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ? AND target = ?)", name(lane), target)
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
 func (s *Store) JournalSpooled(ctx context.Context, file string) (bool, error) {
-	n, err := s.countJournal(ctx, "*", "spool = ? AND "+unfinished, file)
-	return n > 0, err
-}
-
-// countJournal counts what there is in the entries that a condition selects.
-func (s *Store) countJournal(ctx context.Context, what, where string, args ...any) (int64, error) {
-	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT("+what+") FROM portico_journal WHERE "+where, args...)
+	return readOne[bool](ctx, s, "reading the journal", "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE spool = ? AND "+unfinished+")", file)
 }

@@ -357,6 +357,17 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 				t.Errorf("entry %d of %s is %s", e.Seq, e.Lane, e.Status)
 			}
 		}
+		counts, err := s.JournalCounts(t.Context())
+		must(t, err)
+		var lanes int64
+		for _, count := range counts {
+			if count.Status == JournalParked {
+				lanes += count.Lanes
+			}
+		}
+		if got, err := s.JournalToCopy(t.Context(), "next", 100); lanes != got.Parked || err != nil {
+			t.Errorf("%d lanes are parked, %+v (%v)", lanes, got, err)
+		}
 	})
 }
 

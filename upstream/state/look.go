@@ -28,7 +28,7 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 	}
 	exists := "SELECT count(*) FROM sqlite_master WHERE name = 'portico_schema'"
 	path, config, err := parse(dsn)
-	if err != nil {
+	if err != nil || path == ":memory:" {
 		return found, err
 	}
 	s := &Store{dialect: &sqliteDialect}

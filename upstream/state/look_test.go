@@ -24,6 +24,10 @@ func TestLookChangesNothing(t *testing.T) {
 	if _, err := Look(t.Context(), "sqlite:/proc/self/portico.db"); err == nil || !strings.Contains(err.Error(), "opening the database: ") {
 		t.Errorf("in a folder where no file can be made: %v", err)
 	}
+	t.Chdir("/proc/self")
+	if _, err := Look(t.Context(), "sqlite::memory:"); err != nil {
+		t.Errorf("in memory, which needs no file: %v", err)
+	}
 	onShared(t, func(t *testing.T, dsn string) {
 		s, newest := open(t, dsn), versions(t)
 		if found, err := Look(t.Context(), dsn); err != nil || found != (Found{Version: newest, Newest: newest}) {

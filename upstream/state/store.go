@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -47,7 +46,7 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 		}
 		err = errors.Join(err, s.Close())
 	}
-	return nil, fmt.Errorf("state: opening the database: %w", err)
+	return nil, failed("opening the database", err)
 }
 
 // Close closes the database after what is under way. It may be called again.

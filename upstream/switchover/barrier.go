@@ -125,7 +125,8 @@ func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all 
 		if err != nil {
 			return all, err
 		}
-		all = state.ToCopy{Open: all.Open + one.Open, Parked: all.Parked + one.Parked, Last: one.Last}
+		one.Open, one.Parked = one.Open+all.Open, one.Parked+all.Parked
+		all = one
 	}
 	return all, nil
 }
@@ -199,11 +200,11 @@ func (s *Switchover) beat(ctx context.Context) error {
 		s.unread(err)
 		return err
 	}
-	next := life{s.now(), began.Add(s.timing.lease)}
-	if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
-		next.since = former.since
-	}
 	if err = s.refresh(ctx); err == nil || errors.Is(err, errForeign) {
+		next := life{s.now(), began.Add(s.timing.lease)}
+		if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
+			next.since = former.since
+		}
 		s.alive.Store(&next)
 	}
 	return err

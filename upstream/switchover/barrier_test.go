@@ -426,6 +426,23 @@ func TestAProcessWithoutAHeartbeatDoesNotWrite(t *testing.T) {
 	}
 }
 
+// TestAGapEndsWhenTheRulesAreRead: a write that comes after the heartbeat and is still decided by rules from before the gap is not sent.
+func TestAGapEndsWhenTheRulesAreRead(t *testing.T) {
+	b := openBench(t, always(PhaseOld, PhaseOld))
+	b.timing.now = func() time.Time {
+		b.clock.pass(time.Microsecond)
+		return b.clock.now()
+	}
+	b.clock.pass(b.timing.lease)
+	present, _, err := b.store.CurrentRevision(t.Context())
+	must(t, err)
+	_, err = b.store.Revise(t.Context(), present.Version, present, "") // by another process
+	must(t, errors.Join(err, b.beat(t.Context())))
+	if rules := b.rules.Load(); rules.revision.Version == present.Version || b.alive.Load().since.Before(rules.since) {
+		t.Errorf("version %d is in force since %v, and the process may send what was decided since %v", rules.revision.Version, rules.since, b.alive.Load().since)
+	}
+}
+
 // TestWhichWritesMove says for pairs of tables of which rules writes wait.
 func TestWhichWritesMove(t *testing.T) {
 	rule := func(name string, writes Phase, products ...string) Rule {

@@ -48,7 +48,7 @@ func (t Table) Problems(callers []string) []Problem {
 	for i, rule := range t.Rules {
 		c.at = i
 		c.name(rule.Name)
-		c.phases("", PhasePair{rule.Reads, rule.Writes})
+		c.phases("", rule.Phases())
 		c.conditions(rule)
 		c.replicated(rule)
 		for k, earlier := range t.Rules[:i] {

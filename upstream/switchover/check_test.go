@@ -249,7 +249,7 @@ func (r *ruleSet) randomCall(from *rand.Rand) (int, *callInfo, mapping.Place) {
 	who := upstream.Caller{Credentials: upstream.Credentials{APIKey: pick("ci", "bot", "", "x")}, UserAgent: pick("a", "ab", "abc", "abcd", "z", "")}
 	call := &callInfo{ruleSet: r, caller: &who, operation: mapping.Operations()[3+from.IntN(2)]}
 	place := mapping.Place{Bug: 1 + from.Int64N(10), Product: pick("P1", "P2", "P3"), Component: pick("C", "D", "E")}
-	made, _ := call.route(&object{kind: bugObject, id: place.Bug}, &place)
+	made, _, _ := call.route(&object{kind: bugObject, id: place.Bug}, &place)
 	return made.rule, call, place
 }
 

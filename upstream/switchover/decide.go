@@ -41,13 +41,13 @@ func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (rout
 	var homeErr error // why the home tracker could not respond, where the other one did
 	next, more := o, o.kind != typesObject
 	for {
-		chosen, among := info.route(&o, &place)
-		if !more || among.samePhase {
-			chosen.absent = last.outcome == absent && !among.sameSide
+		chosen, samePhase, sameSide := info.route(&o, &place)
+		if !more || samePhase {
+			chosen.absent = last.outcome == absent && !sameSide
 			switch {
 			case homeErr != nil && chosen.side == info.home:
 				return route{}, homeErr
-			case info.operation.IsWrite() && !among.sameSide && !chosen.absent:
+			case info.operation.IsWrite() && !sameSide && !chosen.absent:
 				// A rule that may match would send it to the other side. What does not exist cannot be written
 				// anywhere; the tracker says that itself.
 				return route{}, unplaced(o, last.refusal)
@@ -55,7 +55,7 @@ func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (rout
 			return chosen, nil
 		}
 		more = false
-		if among.sameSide { // what is compared may stay unknown, which is no reason to fail
+		if sameSide { // what is compared may stay unknown, which is no reason to fail
 			last = s.lookup(ctx, info, chosen.side, next)
 		} else if last = s.lookupBoth(ctx, info, next, &homeErr); last.failure != nil {
 			return route{}, last.failure

@@ -3,7 +3,6 @@ package switchover
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"time"
 
 	"portico/mapping"
@@ -47,18 +46,6 @@ func unplaced(o object, refusal error) error {
 		"The caller may not see it, or it is in no product that the caller sees.", o)
 	err.Err = refusal
 	return err
-}
-
-// divided is the error of a write that two trackers would have to carry out.
-func divided(routes []route, names [2]string) error {
-	lists := [2][]string{}
-	for _, one := range routes {
-		if name := one.object.String(); !slices.Contains(lists[one.side], name) {
-			lists[one.side] = append(lists[one.side], name)
-		}
-	}
-	return refuse("This would have to be written in two trackers, so nothing was changed. %s: %s. %s: %s. Send one request for each.",
-		names[oldSide], joined(lists[oldSide], ", "), names[newSide], joined(lists[newSide], ", "))
 }
 
 // tryLater is the error of a write that may succeed in a moment.

@@ -71,12 +71,8 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 		if err != nil {
 			return nil, err
 		}
-		for i := range routes {
-			for _, rule := range routes[i].may {
-				if !slices.Contains(info.candidates, rule) {
-					info.candidates = append(info.candidates, rule)
-				}
-			}
+		for _, one := range routes {
+			info.candidates = append(info.candidates, one.may...)
 		}
 		if s.enter(info) {
 			return routes, nil

@@ -19,13 +19,11 @@ const (
 // followOwnWrites sends reads to where their caller wrote the objects last, if that was within Follow. What cannot be found out about a write is no
 // reason to fail a read of something else. The only error is upstream.ErrNotLocal, of a peek that would have to ask the store.
 func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes []route, peek bool) error {
-	now := s.now()
-	after := now.Add(-info.Follow)
-	forgotten := func(chosen route) bool { return s.forgotten(info, &chosen, after) }
-	switch recall := slices.ContainsFunc(routes, forgotten); {
-	case recall && peek:
+	after := s.now().Add(-info.Follow)
+	switch forgotten := s.forgotten(info, routes, after); {
+	case forgotten && peek:
 		return upstream.ErrNotLocal
-	case recall:
+	case forgotten:
 		s.recall(ctx, info)
 	case info.killed != nil, s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0:
 		return nil
@@ -104,8 +102,9 @@ func (s *Switchover) lookupBug(ctx context.Context, info *callInfo, at side, o o
 
 // forgotten reports whether the caller may have written what a read shows at the tracker that does not respond, with this process knowing nothing
 // of it: it began after that, or the caller comes from another process.
-func (s *Switchover) forgotten(info *callInfo, chosen *route, after time.Time) bool {
-	if info.killed != nil || !info.source.Rules[chosen.rule].Replicate || info.isWriter(chosen) || info.Follow <= 0 || info.caller.Anonymous() {
+func (s *Switchover) forgotten(info *callInfo, routes []route, after time.Time) bool {
+	mayLack := func(chosen route) bool { return info.source.Rules[chosen.rule].Replicate && !info.isWriter(&chosen) }
+	if info.killed != nil || info.Follow <= 0 || info.caller.Anonymous() || !slices.ContainsFunc(routes, mayLack) {
 		return false
 	}
 	own, _ := s.memory.callers.GetIfPresent(info.identity())

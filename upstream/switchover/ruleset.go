@@ -89,7 +89,7 @@ func (p PhasePair) of(write bool) Phase {
 
 // phase is the one that the rule has for an operation.
 func (r *Rule) phase(operation mapping.Operation) Phase {
-	return PhasePair{r.Reads, r.Writes}.of(operation.IsWrite())
+	return r.Phases().of(operation.IsWrite())
 }
 
 // matches reports whether the conditions on operation and caller are met.
@@ -172,12 +172,6 @@ func (r *route) bugID() int64 {
 	return r.place.Bug
 }
 
-// agreement is what the rules that may match an object have in common: the first one that surely does, and those
-// before it that may. Where phases are the same, so is what becomes of a write besides.
-type agreement struct {
-	samePhase, sameSide bool
-}
-
 // isWriter reports whether a read goes to the tracker that has all writes of what it shows: it gets them now, and got a copy of all others before. Without
 // copies no tracker is known to have all.
 func (r *ruleSet) isWriter(chosen *route) bool {
@@ -190,9 +184,10 @@ func (r *ruleSet) holds(rule *Rule) bool {
 	return r.killed == r.source.Killed && slices.Contains(r.source.Moving, rule.Name)
 }
 
-// route finds the first rule that surely matches an object by what was looked up of it so far.
-func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, among agreement) {
-	chosen, among = route{object: *o, place: *found}, agreement{true, true}
+// route finds the first rule that surely matches an object by what was looked up of it so far, and what it has in common with those before it that
+// may match. Where phases are the same, so is what becomes of a write besides.
+func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, samePhase, sameSide bool) {
+	chosen, samePhase, sameSide = route{object: *o, place: *found}, true, true
 	isWrite := info.operation.IsWrite()
 	var first *Rule
 	for i := range info.source.Rules {
@@ -210,12 +205,12 @@ func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, amon
 			chosen.may = append(chosen.may, rule)
 		}
 		phase := first.phase(info.operation)
-		among.samePhase = among.samePhase && chosen.phase == phase && (!isWrite || rule.Replicate == first.Replicate && info.holds(rule) == info.holds(first))
-		among.sameSide = among.sameSide && chosen.phase.side() == phase.side()
+		samePhase = samePhase && chosen.phase == phase && (!isWrite || rule.Replicate == first.Replicate && info.holds(rule) == info.holds(first))
+		sameSide = sameSide && chosen.phase.side() == phase.side()
 		if is == matchYes {
 			break
 		}
 	}
 	chosen.side = chosen.phase.side()
-	return chosen, among
+	return chosen, samePhase, sameSide
 }

@@ -48,7 +48,7 @@ func (s Step) MovesCopies() bool {
 }
 
 // Phases are those of the rule.
-func (r Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
+func (r *Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
 
 // others are the phases of paths outside the interface.
 func (t Table) others() PhasePair {

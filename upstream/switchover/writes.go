@@ -121,10 +121,17 @@ func (s *Switchover) undivided(routes []route) error {
 			}
 		}
 	}
-	if !oneSide(routes) {
-		return divided(routes, s.names)
+	if oneSide(routes) {
+		return nil
 	}
-	return nil
+	var lists [2][]string
+	for _, one := range routes {
+		if name := one.object.String(); !slices.Contains(lists[one.side], name) {
+			lists[one.side] = append(lists[one.side], name)
+		}
+	}
+	return refuse("This would have to be written in two trackers, so nothing was changed. %s: %s. %s: %s. Send one request for each.",
+		s.names[oldSide], joined(lists[oldSide], ", "), s.names[newSide], joined(lists[newSide], ", "))
 }
 
 func oneSide(routes []route) bool {
