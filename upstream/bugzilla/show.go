@@ -112,7 +112,7 @@ func showRequest(r *http.Request) (lines []string, body []byte, err error) {
 func redactQuery(address url.URL) string {
 	query := address.Query()
 	for name := range query {
-		if credentialName.MatchString(name) {
+		if credentialName.MatchString(name) || name == "Bugzilla_api_token" {
 			query.Set(name, redacted)
 		}
 	}
@@ -120,9 +120,9 @@ func redactQuery(address url.URL) string {
 	return address.String()
 }
 
-// credentialName matches the parameters and members that carry a credential, and credentialMember such a member.
+// credentialName matches the parameters and members that carry a credential which counts by itself, credentialMember a member with any.
 var (
-	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)$`)
+	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|token)$`)
 	credentialMember = regexp.MustCompile(`(?i)("(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^",}\]]+)`)
 )
 
