@@ -99,11 +99,10 @@ func showRequest(r *http.Request) (lines []string, body []byte, err error) {
 			lines = append(lines, name+": "+value)
 		}
 	}
-	if r.Body == nil {
-		return lines, nil, nil
-	}
-	if body, err = io.ReadAll(r.Body); len(body) > 0 {
-		body = redactBody(body)
+	if r.Body != nil {
+		if body, err = io.ReadAll(r.Body); len(body) > 0 {
+			body = redactBody(body)
+		}
 	}
 	return lines, body, err
 }
