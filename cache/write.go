@@ -46,7 +46,7 @@ const (
 //
 // An anonymous caller cannot write. Its write counts only if the tracker accepts it all the same.
 func (c *Cache) write(ctx context.Context, caller upstream.Caller, call upstream.Call) (reply mapping.Reply, err error) {
-	ctx, end := upstream.Outlive(ctx, context.Background())
+	ctx, end := upstream.Outlive(ctx)
 	defer end()
 	if caller.Anonymous() {
 		if reply, err = c.next.Do(ctx, caller, call); err == nil {

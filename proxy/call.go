@@ -11,13 +11,6 @@ import (
 	"portico/upstream"
 )
 
-// perform carries out one of the seven operations.
-func (rc *requestContext) perform(op mapping.Operation) {
-	rc.record.Operation = op
-	defer rc.close()
-	rc.reply(rc.carryOut(op))
-}
-
 // carryOut decodes the request of an operation and makes the call. A write is admitted with its body, which may hold the credential.
 func (rc *requestContext) carryOut(op mapping.Operation) (*mapping.Document, error) {
 	if rc.server.lacks(rc.r.Context(), op) {

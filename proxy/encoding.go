@@ -16,15 +16,6 @@ const maxCompressors = 16
 // compressors lends gzip writers, at most maxCompressors at a time.
 type compressors chan *gzip.Writer
 
-func newCompressors() compressors {
-	c := make(compressors, maxCompressors)
-	for range maxCompressors {
-		compressor, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails for unknown levels only
-		c <- compressor                                                  // which takes its memory when it is first written to
-	}
-	return c
-}
-
 // get returns a writer that compresses to w, or nil when all are in use.
 func (c compressors) get(w io.Writer) *gzip.Writer {
 	select {
@@ -74,7 +65,10 @@ func acceptsGzip(header http.Header) bool {
 }
 
 // compressor prepares the header of a response that may be compressed, and returns what compresses it, or nil.
-func (rc *requestContext) compressor() *gzip.Writer {
+func (rc *requestContext) compressor(size int64) *gzip.Writer {
+	if size >= 0 && size < minCompressed || rc.form.page {
+		return nil
+	}
 	rc.set("Vary", "Accept-Encoding")
 	if !acceptsGzip(rc.r.Header) {
 		return nil
@@ -91,17 +85,6 @@ func (rc *requestContext) compressor() *gzip.Writer {
 func (rc *requestContext) weakenTag() {
 	if tag := rc.Header().Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		rc.set("Etag", `W/"`+strings.Trim(tag, `"`)+`"`)
-	}
-}
-
-// varyNotModified prepares the header of a response with status 304 as that of the whole one: a client that shows a weak tag got it
-// with a compressed response.
-func (rc *requestContext) varyNotModified() {
-	if acceptsGzip(rc.r.Header) {
-		rc.set("Vary", "Accept-Encoding")
-		if strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
-			rc.weakenTag()
-		}
 	}
 }
 

@@ -78,8 +78,8 @@ func setErrorHeaders(header http.Header, failed *mapping.Error) {
 	if failed.RetryAfter > 0 {
 		header.Set("Retry-After", wholeSeconds(failed.RetryAfter+time.Second-1))
 	}
-	for _, challenge := range failed.Challenge {
-		header.Add("Www-Authenticate", challenge)
+	if failed.Challenge != nil {
+		header["Www-Authenticate"] = failed.Challenge
 	}
 }
 

@@ -109,7 +109,7 @@ func serve(t *testing.T, options proxy.Options) string {
 	t.Helper()
 	return start(t, options, func(server *httptest.Server, _ *proxy.Server) {
 		server.Listener = proxy.Listener(server.Listener)
-		server.Config.ConnContext, server.Config.MaxHeaderBytes = proxy.ConnContext, 16<<10
+		server.Config.ConnContext, server.Config.MaxHeaderBytes = upstream.WithServer, 16<<10
 	}).URL
 }
 

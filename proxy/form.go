@@ -193,8 +193,7 @@ func (p parameters) members(repeated bool) mapping.Members {
 		delete(named, each.name)
 		value, _ := jsontext.AppendQuote(nil, values[0]) // which replaces what is not UTF-8
 		always := each.name == "inclusions" || each.name == "exclusions"
-		list := always || slices.Contains([]string{"ids", "names", "cc_list"}, each.name)
-		if always || len(values) > 1 && (list || repeated) {
+		if always || len(values) > 1 && (repeated || slices.Contains([]string{"ids", "names", "cc_list"}, each.name)) {
 			value, _ = json.Marshal(values) // fails on what is not UTF-8 only, which the readers refuse
 		}
 		members = append(members, mapping.Member{Name: each.name, Value: value})

@@ -107,7 +107,7 @@ var validKey = regexp.MustCompile(`^[!-~]{1,255}$`)
 
 // idempotencyKey returns the key of a create, empty without one. Reads and updates ignore it: they may be repeated as they are.
 func idempotencyKey(header http.Header) (string, error) {
-	given := header.Values(headerIdempotencyKey)
+	given := header[headerIdempotencyKey]
 	if len(given) == 0 {
 		return "", nil
 	}
@@ -172,7 +172,7 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 
 // first makes the call of a create and remembers what became of it, also if the client hangs up meanwhile.
 func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]byte, call upstream.Call) (*mapping.Document, error) {
-	detached, end := upstream.Outlive(ctx, context.Background())
+	detached, end := upstream.Outlive(ctx)
 	defer end()
 	// Whatever is not found out below, a panic too, leaves the outcome unknown.
 	outcome := &upstream.IdempotencyRecord{Content: content, Failed: UnknownCreate(nil)}

@@ -287,7 +287,7 @@ func TestPassingChangeEndsWithTheServer(t *testing.T) {
 	serving, cut := context.WithCancel(t.Context())
 	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
 		server.Config.BaseContext = func(net.Listener) context.Context { return serving }
-		server.Config.ConnContext = proxy.ConnContext
+		server.Config.ConnContext = upstream.WithServer
 	})
 	client := dial(t, server.URL)
 	client.send(t, "POST /editflagtypes.cgi?action=insert HTTP/1.1\r\nHost: x\r\nCookie: a=b\r\nContent-Length: 0\r\n\r\n")
@@ -320,7 +320,7 @@ func TestKeyedCreateEndsWithTheServer(t *testing.T) {
 	serving, cut := context.WithCancel(t.Context())
 	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
 		server.Config.BaseContext = func(net.Listener) context.Context { return serving }
-		server.Config.ConnContext = proxy.ConnContext
+		server.Config.ConnContext = upstream.WithServer
 	})
 	client := dial(t, server.URL)
 	fmt.Fprintf(client, "POST /rest/flag_type HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: %d\r\n\r\n%s", len(createType), createType)

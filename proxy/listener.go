@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"portico/mapping"
-	"portico/upstream"
 )
 
 // Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
-// any handler runs, comes out as every other error does (docs/reference/clients.md duty 4). The server must have ConnState and ConnContext
-// as its hooks, or it rewrites errors of the first request of a connection only.
+// any handler runs, comes out as every other error does (docs/reference/clients.md duty 4). The server must have ConnState
+// as its hook, or it rewrites errors of the first request of a connection only.
 func Listener(inner net.Listener) net.Listener { return listener{Listener: inner} }
 
 // SecureListener is Listener with TLS below it: what net/http says by itself has to be changed before it is encrypted, so
@@ -53,12 +52,6 @@ func ConnState(c net.Conn, state http.ConnState) {
 	if ours, ok := c.(interface{ nextRequest() }); ok && state == http.StateIdle {
 		ours.nextRequest()
 	}
-}
-
-// ConnContext is the hook of an http.Server that is served by Listener or SecureListener. What goes on after its client has hung up
-// ends with ctx, which comes from the server's BaseContext.
-func ConnContext(ctx context.Context, _ net.Conn) context.Context {
-	return upstream.WithServer(ctx)
 }
 
 // conn checks the first write of each response.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -71,7 +70,7 @@ func withoutCredential(escaped string) string {
 	if !strings.ContainsAny(escaped, "=%") {
 		return escaped
 	}
-	kept := ""
+	kept := "…"
 	if anyReading(escaped, func(reading string) bool {
 		end := upstream.EndAtCredential(reading)
 		if end != reading {
@@ -79,7 +78,7 @@ func withoutCredential(escaped string) string {
 		}
 		return end != reading
 	}) {
-		return cmp.Or(kept, "…")
+		return kept
 	}
 	return escaped
 }

@@ -73,8 +73,6 @@ type passing struct {
 	// isOperation says that it is an operation in the form of an older interface, and method is the method of such a call.
 	isOperation bool
 	method      string
-	// shown says that it shows something that may be a credential.
-	shown bool
 	// inBody says that it shows a credential in its body.
 	inBody bool
 	// bearerAsKey says that a bearer token was added to the query as an API key.
@@ -100,14 +98,14 @@ func (rc *requestContext) pass() error {
 	if stored != nil {
 		defer stored.Close()
 	}
-	done := false
+	var done bool
 	if err == nil {
 		done, err = p.operate(stored)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return rc.bodyError(err)
-	}
-	if done {
+	case done:
 		return nil
 	}
 	return p.forward(stored)
@@ -195,22 +193,19 @@ func (p *passing) inspect(body io.Reader) error {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
 		p.changes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
-		p.shown, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
+		p.inBody, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
 	case p.changes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
 		if err != nil {
 			return err
 		}
 		found := bodyCredentials(p.r.Header, head)
-		p.shown = len(found) > 0
+		p.inBody = len(found) > 0
 		if isREST(p.path) {
 			p.body = found
 			p.readCaller()
 		}
 	}
-	p.inBody = p.shown
-	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
-	p.shown = p.shown || p.r.Header["Cookie"] != nil || !p.caller.Anonymous()
 	return nil
 }
 
@@ -219,7 +214,11 @@ func (p *passing) inspect(body io.Reader) error {
 func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 	out, base := pass.Out, p.target.Base
 	out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: p.r.URL.RawQuery}
-	setEscapedPath(out.URL, p.target.trackerPath(p.r.Context(), p.path))
+	path := p.path
+	if dialect := p.target.Dialect; dialect != nil && isBelow(path) {
+		path = dialect(p.r.Context()).Below() + path
+	}
+	setEscapedPath(out.URL, p.target.basePath()+path)
 	out.Host = base.Host
 	removeHeaders(out.Header, p.trusted)
 	out.Header.Set(headerRequestID, p.record.ID)
@@ -243,14 +242,21 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	if p.settings.Writes != nil && p.write && !bugzilla.IsReading(p.method) {
 		over := p.settings.Writes(r.Context(), p.target, p.pattern())
-		defer func() { over(p.mayHaveWritten(response, err)) }()
+		defer func() {
+			written := err != nil && !upstream.NotSent(p.failure(p.r.Context(), err))
+			if err == nil { // a tracker that refuses a request says so with a status of 4xx
+				written = response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
+			}
+			over(written)
+		}()
 	}
 	tell := p.settings.FlagTypesChanging
-	if tell == nil || !p.changes || !p.shown {
+	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
+	if tell == nil || !p.changes || !p.inBody && p.r.Header["Cookie"] == nil && p.caller.Anonymous() {
 		return p.send(r)
 	}
 	// A client that hangs up does not end the call: the tracker may carry it out, and its response says whether it did.
-	ctx, end := upstream.Outlive(r.Context(), context.Background())
+	ctx, end := upstream.Outlive(r.Context())
 	defer end()
 	r = r.WithContext(ctx)
 	_ = tell(ctx, func() error {
@@ -264,14 +270,6 @@ func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error
 		return outcome
 	})
 	return response, err
-}
-
-// mayHaveWritten reports whether a request may have changed something. A tracker that refuses one says so with a status of 4xx.
-func (p *passing) mayHaveWritten(response *http.Response, err error) bool {
-	if err != nil {
-		return !upstream.NotSent(p.failure(p.r.Context(), err))
-	}
-	return response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
 }
 
 // rpcMethod matches the methods of the older interfaces, and little that a client could have written.
@@ -347,8 +345,8 @@ func refusesKey(response *http.Response) bool {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
 	members, _ := mapping.ParseMembers(head) // empty if it is not an object
-	code, ok := mapping.Int(members.Get("code"))
-	return err == nil && ok && code == mapping.CodeBadKey
+	code, _ := mapping.Int(members.Get("code"))
+	return err == nil && code == mapping.CodeBadKey
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.

@@ -422,7 +422,9 @@ func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
 func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
 	tracker, base := behind(t, "", func(o *proxy.Options) {
 		o.Passthrough.Keys = func(caller upstream.Caller) (upstream.Caller, error) {
-			caller.Credentials = upstream.Credentials{APIKey: "mapped"}
+			if caller.Credentials.APIKey != "" {
+				caller.Credentials = upstream.Credentials{APIKey: "mapped"}
+			}
 			return caller, nil
 		}
 	})
@@ -439,9 +441,13 @@ func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
 	if tracker.target != "/rest/bug/1?x=1" {
 		t.Errorf("the tracker got %s", tracker.target)
 	}
-	tracker.last = nil
-	refused := ask(t, "POST", base+"/rest/bug/1/comment", `{"api_key":"own"}`, "Content-Type", "application/json")
-	if refused.status != 401 || refused.header.Get("Portico-Error") != "no-mapped-key" || tracker.last != nil {
-		t.Errorf("got %d %v; the tracker got %v", refused.status, refused.header, tracker.last)
+	const rpc = `{"method":"User.get","params":[{"Bugzilla_api_%s":"own"}]}`
+	ask(t, "POST", base+"/jsonrpc.cgi", fmt.Sprintf(rpc, "token"), "Cookie", "Bugzilla_logincookie=x").wantStatus(t, 200) // a page of the tracker
+	for path, body := range map[string]string{"/rest/bug/1/comment": `{"api_key":"own"}`, "/jsonrpc.cgi": fmt.Sprintf(rpc, "key")} {
+		tracker.last = nil
+		refused := ask(t, "POST", base+path, body, "Content-Type", "application/json")
+		if refused.status != 401 || refused.header.Get("Portico-Error") != "no-mapped-key" || tracker.last != nil {
+			t.Errorf("%s: got %d %v; the tracker got %v", path, refused.status, refused.header, tracker.last)
+		}
 	}
 }

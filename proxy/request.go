@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -74,9 +73,7 @@ func requestID(offered string) string {
 	if offered != "" && len(offered) <= 64 && strings.Trim(offered, alphanumerics+"-_.:/+=") == "" {
 		return offered
 	}
-	var random [12]byte
-	_, _ = rand.Read(random[:]) // crypto/rand.Read never fails
-	return hex.EncodeToString(random[:])
+	return rand.Text()
 }
 
 // TrustedProxies are the networks whose X-Forwarded-* headers are believed.

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"errors"
 	"io"
 	"math"
@@ -217,7 +216,12 @@ func (rc *requestContext) succeed(document *mapping.Document) error {
 	}
 	// The tag of a flag type read is Portico's own, so Portico compares it.
 	if document.NotModified || rc.record.Operation == mapping.OpFlagTypes && matches(rc.r.Header, tag) {
-		rc.varyNotModified()
+		if acceptsGzip(rc.r.Header) { // the header is that of the whole response; a client that shows a weak tag got it with a compressed one
+			rc.set("Vary", "Accept-Encoding")
+			if strings.Contains(strings.Join(rc.r.Header["If-None-Match"], ","), "W/") {
+				rc.weakenTag()
+			}
+		}
 		rc.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -331,11 +335,7 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 		before, after = "/**/"+rc.form.callback+"(", ")"
 	}
 	size := document.Len()
-	var compressor *gzip.Writer
-	if (size < 0 || size >= minCompressed) && !rc.form.page {
-		compressor = rc.compressor()
-	}
-	if compressor != nil {
+	if compressor := rc.compressor(size); compressor != nil {
 		defer rc.server.gzips.put(compressor)
 		rc.WriteHeader(status)
 		if err := writeAround(compressor, compressor, before, document, after); err != nil {

@@ -32,7 +32,9 @@ func (rc *requestContext) route() error {
 		return mapping.Refuse(mapping.CodeJSON, "The path holds a credential. Credentials belong in a header, the body or the query.")
 	case strings.HasSuffix(rc.path, "/"):
 	case known:
-		rc.perform(op)
+		rc.record.Operation = op
+		defer rc.close()
+		rc.reply(rc.carryOut(op))
 		return nil
 	case rc.r.Method == http.MethodOptions:
 		return rc.listMethods(of)

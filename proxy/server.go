@@ -3,9 +3,11 @@ package proxy
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -47,10 +49,15 @@ func New(options Options) (*Server, error) {
 		return nil, errors.New("set up the proxy: it needs a tracker")
 	}
 	options = options.withDefaults()
+	gzips := make(compressors, maxCompressors)
+	for range maxCompressors {
+		compressor, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // fails for unknown levels only
+		gzips <- compressor                                              // which takes its memory when it is first written to
+	}
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
-		gzips: newCompressors(), copies: make(copyBuffers, keptCopies),
+		gzips: gzips, copies: make(copyBuffers, keptCopies),
 	}, nil
 }
 

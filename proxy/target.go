@@ -76,14 +76,6 @@ func isBelow(path string) bool {
 	return isREST(path) || bugzilla.ChangesFlagTypes(bugzilla.Script(path))
 }
 
-// trackerPath is the escaped path on the tracker for a path at the root of Portico.
-func (t *Target) trackerPath(ctx context.Context, path string) string {
-	if t.Dialect != nil && isBelow(path) {
-		path = t.Dialect(ctx).Below() + path
-	}
-	return t.basePath() + path
-}
-
 // belowBase removes the path of the tracker's address. A relative path stays as it is. ours is false where the path is outside.
 func (t *Target) belowBase(path string) (rest string, ours bool) {
 	base := t.basePath()

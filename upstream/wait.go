@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"context"
+	"net"
 	"time"
 )
 
@@ -18,17 +19,20 @@ func Pause(ctx context.Context, d time.Duration) bool {
 
 type serverKey struct{}
 
-// WithServer returns a context that says that what it is the context of belongs to a server which ends with it.
-func WithServer(ctx context.Context) context.Context { return context.WithValue(ctx, serverKey{}, ctx) }
+// WithServer is the hook ConnContext of an http.Server. What goes on after its client has hung up ends with ctx, which comes from the server's
+// BaseContext.
+func WithServer(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, serverKey{}, ctx)
+}
 
 // Outlive returns a context that has the values and the deadline of ctx, but goes on when that is canceled, as by a client that hangs up. It ends with
-// life, and with the server that ctx belongs to.
-func Outlive(ctx, life context.Context) (context.Context, context.CancelFunc) {
+// the server that ctx belongs to.
+func Outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	outliving, end := context.WithCancel(context.WithoutCancel(ctx))
 	if deadline, limited := ctx.Deadline(); limited {
 		outliving, end = context.WithDeadline(outliving, deadline)
 	}
 	server, _ := ctx.Value(serverKey{}).(context.Context)
-	stop, stopToo := context.AfterFunc(life, end), context.AfterFunc(cmp.Or(server, life), end)
-	return outliving, func() { stop(); stopToo(); end() }
+	stop := context.AfterFunc(cmp.Or(server, context.Background()), end)
+	return outliving, func() { stop(); end() }
 }

@@ -7,20 +7,15 @@ import (
 	"portico/upstream"
 )
 
-// TestOutlive: what goes on after its client has hung up ends with the server of the client, and with a life that is given.
+// TestOutlive: what goes on after its client has hung up ends with the server of the client.
 func TestOutlive(t *testing.T) {
-	for name, ends := range map[string]int{"the server": 0, "the life": 1} {
-		t.Run(name, func(t *testing.T) {
-			server, endServer := context.WithCancel(t.Context())
-			life, endLife := context.WithCancel(t.Context())
-			request, hangUp := context.WithCancel(upstream.WithServer(server))
-			outliving, end := upstream.Outlive(request, life)
-			defer end()
-			if hangUp(); outliving.Err() != nil {
-				t.Error("it ended with its client")
-			}
-			[...]func(){endServer, endLife}[ends]()
-			<-outliving.Done()
-		})
+	server, endServer := context.WithCancel(t.Context())
+	request, hangUp := context.WithCancel(upstream.WithServer(server, nil))
+	outliving, end := upstream.Outlive(request)
+	defer end()
+	if hangUp(); outliving.Err() != nil {
+		t.Error("it ended with its client")
 	}
+	endServer()
+	<-outliving.Done()
 }

@@ -12,8 +12,6 @@ import (
 	"portico/upstream"
 )
 
-var errUnsafeSegment = errors.New("a path segment that the tracker would not take as one name")
-
 // restRoot is the usual path of a tracker's REST interface.
 const restRoot = "/rest"
 
@@ -25,7 +23,7 @@ func resource(dialect mapping.Dialect, segments ...string) (string, error) {
 	path := []string{cmp.Or(dialect.Root, restRoot)}
 	for _, segment := range segments {
 		if !fitsPath(dialect, segment) {
-			return "", errUnsafeSegment
+			return "", errors.New("a path segment that the tracker would not take as one name")
 		}
 		path = append(path, url.PathEscape(segment))
 	}

@@ -62,13 +62,12 @@ func New(options Options) (*Client, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	client := &Client{options: options, base: strings.TrimRight(options.URL.String(), "/"), asking: make(chan struct{}, 1)}
+	client.redirect.Store(new(string))
 	client.rest = newREST(redirects{options.Transport, &client.redirect})
 	dialect, err := firstDialect(options.Dialect)
 	client.dialect.Store(dialect)
 	return client, err
 }
-
-var _ upstream.Tracker = (*Client)(nil)
 
 // Do implements upstream.Tracker. The path's bug of an attachment create may have to be looked up first.
 func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
@@ -97,12 +96,10 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 
 // Refuse implements upstream.Refuser.
 func (c *Client) Refuse(caller upstream.Caller, operation mapping.Operation) error {
-	limited, ok := c.options.Transport.(*transport.Stack)
-	if !ok {
-		return nil
-	}
-	if err := limited.Refuse(transport.Call{Operation: string(operation), Client: caller.Identity()}); err != nil {
-		return failure(&Call{Operation: operation}, err)
+	if limited, ok := c.options.Transport.(*transport.Stack); ok {
+		if err := limited.Refuse(transport.Call{Operation: string(operation), Client: caller.Identity()}); err != nil {
+			return failure(&Call{Operation: operation}, err)
+		}
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ func forms(have upstream.Credentials) []credential {
 // Credentials).
 func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
 	have := caller.Credentials
+	if call.RPC != "" {
+		have.PageToken = "" // trackers refuse it without the cookies, which do not go along
+	}
 	setIf(header, "Cookie", cookiesFor(call, have))
 	setIf(header, "Authorization", have.Authorization)
 	if bearer := have.Bearer(); bearer != "" && (bearer == have.APIKey || dialect.HeaderCredentials && mapping.IsAPIKey(bearer)) {

@@ -37,12 +37,9 @@ func (c *Client) withDialectUnknown(err error) error {
 }
 
 // Failure returns the error that a client may see of a request that was sent to
-// the tracker by other means over the same transport; nil for no failure. Where
-// the transport does not report it itself, the outcome of a write is unknown.
+// the tracker by other means over the same transport. Where the transport does not
+// report it itself, the outcome of a write is unknown.
 func Failure(err error, write bool) *mapping.Error {
-	if err == nil {
-		return nil
-	}
 	failed := classify(err)
 	failed.Err = withoutURL(err)
 	_, known := errors.AsType[*transport.Error](err)

@@ -65,5 +65,5 @@ func planAccount(dialect mapping.Dialect, caller upstream.Caller) (Call, error) 
 	}
 	query := url.Values{"names": {login}, "include_fields": {"name,groups"}}
 	return planRead(dialect, mapping.OpFlagTypes, []string{"user"}, query, "User.get",
-		lists(map[string][]string{"names": {login}, "include_fields": {"name", "groups"}}))
+		lists(url.Values{"names": {login}, "include_fields": {"name", "groups"}}))
 }

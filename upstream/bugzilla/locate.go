@@ -33,8 +33,7 @@ func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string
 	if err := c.fetch(ctx, caller, call, err, &result); err != nil {
 		return nil, err
 	}
-	isIncomplete := func(bug mapping.Place) bool { return bug.Bug == 0 || bug.Product == "" }
-	if len(result.Bugs) != len(refs) || slices.ContainsFunc(result.Bugs, isIncomplete) {
+	if len(result.Bugs) != len(refs) || slices.ContainsFunc(result.Bugs, func(bug mapping.Place) bool { return bug.Bug == 0 || bug.Product == "" }) {
 		return nil, failure(&call, bad("the tracker's response does not tell which bugs these are"))
 	}
 	return result.Bugs, nil
@@ -44,7 +43,7 @@ func (c *Client) bugs(ctx context.Context, caller upstream.Caller, refs []string
 func planBugs(dialect mapping.Dialect, refs []string) (Call, error) {
 	query := url.Values{"ids": refs[1:], "include_fields": {"id,product,component"}}
 	return planRead(dialect, mapping.OpBugAttachments, []string{"bug", refs[0]}, query, "Bug.get",
-		lists(map[string][]string{"ids": refs, "include_fields": {"id", "product", "component"}}))
+		lists(url.Values{"ids": refs, "include_fields": {"id", "product", "component"}}))
 }
 
 // AttachmentBug returns the bug of an attachment, 0 when there is no such
@@ -69,7 +68,7 @@ func (c *Client) Comments(ctx context.Context, caller upstream.Caller, attachmen
 	}
 	name := strconv.FormatInt(bug, 10)
 	call, err := planRead(c.Dialect(ctx), mapping.OpBugAttachments, []string{"bug", name, "comment"}, nil, "Bug.comments",
-		lists(map[string][]string{"ids": {name}}))
+		lists(url.Values{"ids": {name}}))
 	var result struct {
 		Bugs map[string]struct {
 			Comments []struct {
@@ -136,7 +135,7 @@ func (c *Client) FlagTypePlaces(
 ) (products []string, places []mapping.Scopes, err error) {
 	query := url.Values{"type": {"accessible"}, "include_fields": {"name,components"}}
 	call, err := planRead(c.Dialect(ctx), mapping.OpFlagTypes, []string{"product"}, query, "Product.get",
-		lists(map[string][]string{"type": {"accessible"}, "include_fields": {"name", "components"}}))
+		lists(url.Values{"type": {"accessible"}, "include_fields": {"name", "components"}}))
 	var result struct {
 		Products []product `json:"products"`
 	}
@@ -166,10 +165,10 @@ func placesOf(products []product, matches func(typeRef) bool) mapping.Scopes {
 				components = append(components, component.Name)
 			}
 		}
-		if len(components) == 0 {
+		switch len(components) {
+		case 0:
 			continue
-		}
-		if len(components) == len(product.Components) {
+		case len(product.Components):
 			components = nil // that is all of them
 		}
 		places = append(places, mapping.Scope{Product: product.Name, Components: components})

@@ -58,15 +58,9 @@ func (c *Call) payload(credentials mapping.Members) (*jsonblob.Joined, error) {
 	}
 	text := members.AppendJSON(nil)
 	if c.RPC != "" {
-		text = envelope(c.RPC, text)
+		text = fmt.Appendf(nil, `{"method":"%s","params":[%s],"id":1}`, c.RPC, text) // JSON-RPC 1.0, which 5.0 and 5.2 speak
 	}
 	return jsonblob.Join(text, blobs)
-}
-
-// envelope wraps the parameters of a JSON-RPC 1.0 call, the version that 5.0
-// and 5.2 speak.
-func envelope(method string, params []byte) []byte {
-	return fmt.Appendf(nil, `{"method":"%s","params":[%s],"id":1}`, method, params)
 }
 
 // jsonRPC is the endpoint that takes names in a body (tracker-behaviour.md section 1).
@@ -112,9 +106,8 @@ func hasExpectedMembers(operation mapping.Operation, members mapping.Members) bo
 		return has("ids", '[') || has("attachments", '{') // the map of the dialect bmo
 	case mapping.OpUpdateAttachments:
 		return has("attachments", '[')
-	default:
-		return true // flag types are checked when they are brought into their stable form
 	}
+	return true // flag types are checked when they are brought into their stable form
 }
 
 // planRead plans a read by REST, or by JSON-RPC where the address cannot carry what it names and the dialect has that.
@@ -142,7 +135,7 @@ func planRead(
 }
 
 // lists makes parameters of JSON-RPC that are lists of texts, without the empty ones.
-func lists(texts map[string][]string) func() mapping.Members {
+func lists(texts url.Values) func() mapping.Members {
 	return func() (params mapping.Members) {
 		for _, name := range slices.Sorted(maps.Keys(texts)) {
 			if len(texts[name]) > 0 {
@@ -243,7 +236,7 @@ func orStandIn(dialect mapping.Dialect, name, standIn string) string {
 // planAttachments plans a read of the attachments of bugs, or of attachments by id.
 func planAttachments(dialect mapping.Dialect, operation mapping.Operation, request mapping.AttachmentsRequest) (Call, error) {
 	segments, query := upstream.AttachmentsAddress(operation, request)
-	call, err := planRead(dialect, operation, segments, query, "Bug.attachments", lists(map[string][]string{
+	call, err := planRead(dialect, operation, segments, query, "Bug.attachments", lists(url.Values{
 		"ids": request.Bugs, "attachment_ids": request.Attachments, "include_fields": request.Include, "exclude_fields": request.Exclude,
 	}))
 	if call.RPC == "" {

@@ -137,24 +137,26 @@ func TestPlanAttachments(t *testing.T) {
 // (tracker-behaviour.md section 14, Credentials). What counts before a key goes along.
 func TestAuthorize(t *testing.T) {
 	all := upstream.Credentials{APIKey: "K", Login: "l", Password: "p", Token: "8-t", Cookies: "Bugzilla_login=8", Authorization: "Bearer K"}
+	read, write := Call{}, Call{Body: mapping.Members{}}
 	const inHeaders = "X-Bugzilla-Api-Key=K X-Bugzilla-Login=l X-Bugzilla-Password=p X-Bugzilla-Token=8-t"
 	for name, c := range map[string]struct {
 		dialect             mapping.Dialect
-		body                mapping.Members
+		call                Call
 		have                upstream.Credentials
 		query, header, sent string
 	}{
-		"a read":             {mapping.Bugzilla5(), nil, all, "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t", "Cookie=Bugzilla_login=8", "{}"},
-		"a write":            {mapping.Bugzilla5(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8", `{"Bugzilla_login":"l","Bugzilla_password":"p","Bugzilla_token":"8-t","Bugzilla_api_key":"K"}`},
-		"bmo":                {mapping.BMO(), nil, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
-		"a write of bmo":     {mapping.BMO(), mapping.Members{}, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
-		"a key shown twice":  {mapping.BMO(), nil, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}, "", "X-Bugzilla-Api-Key=K", "{}"},
-		"a page of bmo":      {mapping.BMO(), nil, upstream.Credentials{PageToken: "t", Cookies: "Bugzilla_login=8"}, "Bugzilla_api_token=t", "Cookie=Bugzilla_login=8", "{}"},
-		"its writes":         {mapping.BMO(), mapping.Members{}, upstream.Credentials{PageToken: "t"}, "", "", `{"Bugzilla_api_token":"t"}`},
-		"a gateway's bearer": {mapping.BMO(), nil, upstream.Credentials{Authorization: "Bearer T"}, "", "Authorization=Bearer T", "{}"},
+		"a read":             {mapping.Bugzilla5(), read, all, "Bugzilla_api_key=K&Bugzilla_login=l&Bugzilla_password=p&Bugzilla_token=8-t", "Cookie=Bugzilla_login=8", "{}"},
+		"a write":            {mapping.Bugzilla5(), write, all, "", "Cookie=Bugzilla_login=8", `{"Bugzilla_login":"l","Bugzilla_password":"p","Bugzilla_token":"8-t","Bugzilla_api_key":"K"}`},
+		"bmo":                {mapping.BMO(), read, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a write of bmo":     {mapping.BMO(), write, all, "", "Cookie=Bugzilla_login=8 " + inHeaders, "{}"},
+		"a key shown twice":  {mapping.BMO(), read, upstream.Credentials{APIKey: "K", KeyTwice: true, Authorization: "Bearer K"}, "", "X-Bugzilla-Api-Key=K", "{}"},
+		"a page of bmo":      {mapping.BMO(), read, upstream.Credentials{PageToken: "t", Cookies: "Bugzilla_login=8"}, "Bugzilla_api_token=t", "Cookie=Bugzilla_login=8", "{}"},
+		"its writes":         {mapping.BMO(), write, upstream.Credentials{PageToken: "t"}, "", "", `{"Bugzilla_api_token":"t"}`},
+		"a read by RPC":      {mapping.Bugzilla5(), Call{RPC: "FlagType.get", Body: mapping.Members{}}, upstream.Credentials{PageToken: "t", Cookies: "Bugzilla_login=8"}, "", "", "{}"},
+		"a gateway's bearer": {mapping.BMO(), read, upstream.Credentials{Authorization: "Bearer T"}, "", "Authorization=Bearer T", "{}"},
 	} {
 		query, header := url.Values{}, http.Header{}
-		body := authorize(c.dialect, &Call{Body: c.body}, upstream.Caller{Credentials: c.have}, query, header)
+		body := authorize(c.dialect, &c.call, upstream.Caller{Credentials: c.have}, query, header)
 		var headers []string
 		for name := range header {
 			headers = append(headers, name+"="+header.Get(name))

@@ -15,17 +15,12 @@ import (
 // watchInterval is the pause between two requests of WatchRedirect.
 const watchInterval = 5 * time.Second
 
-// redirectTarget is where a tracker redirects all requests, nil where it does not.
+// redirectTarget is where a tracker redirects all requests, empty where it does not.
 type redirectTarget = atomic.Pointer[string]
 
 // Redirect returns the scheme and host to which the tracker redirects the request for its version, empty when it does not. BMO and
 // Harmony redirect every request whose Host is not that of their urlbase (tracker-behaviour.md section 14).
-func (c *Client) Redirect() string {
-	if to := c.redirect.Load(); to != nil {
-		return *to
-	}
-	return ""
-}
+func (c *Client) Redirect() string { return *c.redirect.Load() }
 
 // WatchRedirect requests the version until the tracker responds or ctx ends, so that Redirect is known without a client's request.
 func (c *Client) WatchRedirect(ctx context.Context) {
@@ -47,11 +42,10 @@ func (r redirects) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch to := elsewhere(request.URL, response); {
-	case to == "" && r.to.Load() != nil:
-		r.to.Store(nil)
-	case to != "" && transport.CallOf(request.Context()).Operation == versionOperation:
-		r.to.Store(&to) // a client's own request may be redirected for another reason, such as a missing login
+	// A client's own request may be redirected for another reason, such as a missing login.
+	to := elsewhere(request.URL, response)
+	if to != *r.to.Load() && (to == "" || transport.CallOf(request.Context()).Operation == versionOperation) {
+		r.to.Store(new(to))
 	}
 	response.Header.Del("Location")
 	return response, nil

@@ -110,14 +110,12 @@ func (c *Client) check(call *Call, document *mapping.Document, status int) error
 	if call.RPC != "" {
 		text = members.Get("result")
 		members, _ = mapping.ParseMembers(text)
+		err = document.Replace(text)
 	}
 	if members == nil || !hasExpectedMembers(call.Operation, members) {
 		return bad("the tracker's response does not hold what was asked for")
 	}
-	if call.RPC != "" {
-		return document.Replace(text)
-	}
-	return nil
+	return err
 }
 
 // trackerError makes the tracker's own error of the members of one, and keeps the other members.

@@ -102,10 +102,9 @@ func (o *RPCOperation) choose() bool {
 		return by("attachment_ids")
 	case mapping.OpUpdateFlagTypes: // the path of REST takes digits for an id
 		return by("ids") || !by("names") || strings.Trim(o.Selected, "0123456789") != ""
-	default:
-		by("ids")
-		return true
 	}
+	by("ids")
+	return true
 }
 
 // Texts are the texts of a parameter that is a list or a text. What is no text is an empty one, which names nothing.

@@ -35,9 +35,8 @@ func Outcome(script string, status int, header http.Header, body io.Reader) erro
 		return pageOutcome(body)
 	case scriptXMLRPC:
 		return xmlOutcome(body)
-	default:
-		return jsonOutcome(body)
 	}
+	return jsonOutcome(body)
 }
 
 // pageOutcome judges a page of any length, since a page that asks for a login repeats what it was sent. Those for people say what went

@@ -99,11 +99,10 @@ func showRequest(r *http.Request) (lines []string, body []byte, err error) {
 			lines = append(lines, name+": "+value)
 		}
 	}
-	if r.Body == nil {
-		return lines, nil, nil
-	}
-	if body, err = io.ReadAll(r.Body); len(body) > 0 {
-		body = redactBody(body)
+	if r.Body != nil {
+		if body, err = io.ReadAll(r.Body); len(body) > 0 {
+			body = redactBody(body)
+		}
 	}
 	return lines, body, err
 }
@@ -112,7 +111,7 @@ func showRequest(r *http.Request) (lines []string, body []byte, err error) {
 func redactQuery(address url.URL) string {
 	query := address.Query()
 	for name := range query {
-		if credentialName.MatchString(name) {
+		if credentialName.MatchString(name) || name == "Bugzilla_api_token" {
 			query.Set(name, redacted)
 		}
 	}
@@ -120,9 +119,9 @@ func redactQuery(address url.URL) string {
 	return address.String()
 }
 
-// credentialName matches the parameters and members that carry a credential, and credentialMember such a member.
+// credentialName matches the parameters and members that carry a credential which counts by itself, credentialMember a member with any.
 var (
-	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)$`)
+	credentialName   = regexp.MustCompile(`(?i)^(?:bugzilla_)?(?:api_key|login|password|token)$`)
 	credentialMember = regexp.MustCompile(`(?i)("(?:bugzilla_)?(?:api_key|login|password|(?:api_)?token)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"|[^",}\]]+)`)
 )
 

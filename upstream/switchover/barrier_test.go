@@ -302,9 +302,9 @@ func (a *asked) Do(ctx context.Context, caller upstream.Caller, call upstream.Ca
 	return reply, err
 }
 
-// TestARecordedWriteOutlivesItsClient, or the object would take no other write until the outcome is known. Close ends it.
+// TestARecordedWriteOutlivesItsClient, or the object would take no other write until the outcome is known. The end of the server ends it.
 func TestARecordedWriteOutlivesItsClient(t *testing.T) {
-	for name, c := range map[string]struct{ recorded, close, ends bool }{
+	for name, c := range map[string]struct{ recorded, stop, ends bool }{
 		"recorded": {true, false, false}, "recorded, at the end": {true, true, true}, "not recorded": {false, false, true},
 	} {
 		rule := always(PhaseOld, PhaseOld)
@@ -318,12 +318,14 @@ func TestARecordedWriteOutlivesItsClient(t *testing.T) {
 			s.Trackers, s.Journal = map[string]upstream.Tracker{"old": slow, "new": b.new}, slowJournal{}
 		})
 		b.old.hold, b.old.begun = make(chan struct{}), make(chan struct{}, 1)
-		ctx, hangUp := context.WithTimeout(t.Context(), time.Hour)
+		server, stop := context.WithCancel(t.Context())
+		defer stop()
+		ctx, hangUp := context.WithTimeout(upstream.WithServer(server, nil), time.Hour)
 		go attachTo("1").Make(ctx, b.Switchover, caller("a"))
 		<-b.old.begun
 		hangUp()
-		if c.close {
-			b.end()
+		if c.stop {
+			stop()
 		}
 		close(b.old.hold)
 		if err := <-slow.ended; (err != nil) != c.ends {

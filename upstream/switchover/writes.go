@@ -41,7 +41,7 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 		if info.recorded {
 			// With an unknown outcome, as after a client that hangs up, the object would take no other write for a while.
 			var end func()
-			asking, end = upstream.Outlive(ctx, s.life)
+			asking, end = upstream.Outlive(ctx)
 			defer end()
 		}
 		response = guarded.Make(asking, info.Trackers[s.names[to]], caller)

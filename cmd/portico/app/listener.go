@@ -20,6 +20,7 @@ import (
 	"portico/cmd/portico/config"
 	"portico/proxy"
 	"portico/proxy/fastpath"
+	"portico/upstream"
 )
 
 const (
@@ -71,7 +72,7 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 	l.closed, l.end = context.WithCancel(context.Background())
 	l.server = &http.Server{
 		BaseContext:       func(net.Listener) context.Context { return life },
-		ConnContext:       proxy.ConnContext,
+		ConnContext:       upstream.WithServer,
 		ConnState:         l.connState,
 		Handler:           l.lastResponses(handler),
 		ReadHeaderTimeout: cfg.Timeouts.Header,
