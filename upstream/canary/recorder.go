@@ -38,8 +38,8 @@ const (
 	flushEvery = time.Second
 	// flushTimeout bounds the writing of one batch.
 	flushTimeout = 10 * time.Second
-	// maxFindings bounds one batch.
-	maxFindings = 1000
+	// maxFindings bounds one batch, maxWritten a transaction.
+	maxFindings, maxWritten = 10_000, 500
 )
 
 // recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
@@ -65,12 +65,12 @@ type recorder struct {
 // batch is what was counted since the last flush.
 type batch struct {
 	tallies  map[mapping.Operation]state.Tally
-	findings map[string]*found
+	findings map[string]*state.Sighting
 	uses     map[string]state.RuleUse
 }
 
 func newBatch() batch {
-	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
+	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*state.Sighting{}, uses: map[string]state.RuleUse{}}
 }
 
 func newRecorder(options *Options, forget func()) *recorder {
@@ -86,8 +86,8 @@ func (b *batch) count(more state.Tally) {
 	b.tallies[more.Operation] = more
 }
 
-// find takes a finding. One too many is not kept, and the tally of its mismatch says so: its signature is not in the store.
-func (b *batch) find(f *found) {
+// find takes a finding, unless it is one too many.
+func (b *batch) find(f *state.Sighting) (kept bool) {
 	known := b.findings[f.Signature]
 	switch {
 	case known != nil:
@@ -101,12 +101,15 @@ func (b *batch) find(f *found) {
 		if f.Last.After(known.Last) {
 			known.Last = f.Last
 		}
-		if known.sample == nil {
-			known.sample = f.sample
+		if known.Sample == nil {
+			known.Sample = f.Sample
 		}
 	case len(b.findings) < maxFindings:
 		b.findings[f.Signature] = f
+	default:
+		return false
 	}
+	return true
 }
 
 // drop counts a comparison that is not made.
@@ -149,7 +152,7 @@ func (r *recorder) counts(j *job) bool {
 }
 
 // found counts a finding that no comparison has.
-func (r *recorder) found(f *found) {
+func (r *recorder) found(f *state.Sighting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.batch.find(f)
@@ -174,8 +177,11 @@ func (r *recorder) count(j *job) {
 		} else if outcome != OutcomeConfirmed {
 			outcome, counted = OutcomeAccepted, &tally.Accepted
 		}
-		signatures = append(signatures, f.Signature)
-		r.batch.find(f)
+		signature := f.Signature
+		if !r.batch.find(f) {
+			signature = state.UnlistedMismatch
+		}
+		signatures = append(signatures, signature)
 	}
 	if len(signatures) > 0 {
 		tally.Mismatch(signatures, 1)
@@ -247,16 +253,20 @@ func (r *recorder) flush(ctx context.Context) error {
 	return nil
 }
 
-// write takes out of writing what it has written. Findings go first: a mismatch whose finding is not there is one of too
-// many.
+// write takes out of writing what it has written. Findings go first: it turns out which of them are too many.
 func (r *recorder) write(ctx context.Context) error {
 	store, b := r.options.Store, r.writing
-	for signature, f := range b.findings {
-		err := store.RecordFinding(ctx, f.Finding, f.sample, r.options.KeepSamples)
-		if err != nil && !errors.Is(err, state.ErrFull) {
+	for some := range slices.Chunk(slices.Collect(maps.Values(b.findings)), maxWritten) {
+		refused, err := store.RecordFindings(ctx, some, r.options.KeepSamples)
+		if err != nil {
 			return err
 		}
-		delete(b.findings, signature)
+		for _, f := range some {
+			if slices.Contains(refused, f.Signature) {
+				b.tallies[f.Operation].Unlist(f.Signature)
+			}
+			delete(b.findings, f.Signature)
+		}
 	}
 	if err := store.AddTallies(ctx, slices.Collect(maps.Values(b.tallies))); err != nil {
 		return err

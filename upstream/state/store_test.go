@@ -102,6 +102,17 @@ func count(t testing.TB, s *Store, table string) int {
 	return n
 }
 
+// RecordFinding records one sighting. The error is errFull where it is refused.
+func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
+	refused, err := s.RecordFindings(ctx, []*Sighting{{finding, sample}}, keep)
+	if err == nil && len(refused) > 0 {
+		err = errFull
+	}
+	return err
+}
+
+var errFull = errors.New("too many findings are kept")
+
 // Append adds a record to the audit trail by itself.
 func (s *Store) Append(ctx context.Context, record Record) error {
 	record.At = s.now()
