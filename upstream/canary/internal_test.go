@@ -250,9 +250,16 @@ func TestBatchIsBounded(t *testing.T) {
 	b := newBatch()
 	for i := range 3 * maxFindings {
 		b.count(state.Tally{Compared: 1})
-		if kept := b.find(&state.Sighting{Finding: state.Finding{Signature: fmt.Sprint(i)}}); kept != (i < maxFindings) {
+		if kept := b.find(&state.Sighting{Finding: state.Finding{Signature: fmt.Sprint(i)}, Sample: []byte("{}")}); kept != (i < maxFindings) {
 			t.Fatalf("finding %d is kept: %v", i, kept)
 		}
+	}
+	sampled := 0
+	for _, f := range b.findings {
+		sampled += len(f.Sample) / len("{}")
+	}
+	if sampled != maxSamples {
+		t.Errorf("%d samples wait", sampled)
 	}
 	if len(b.tallies) != 1 || b.tallies[""].Compared != 3*maxFindings || len(b.findings) != maxFindings {
 		t.Errorf("%d tallies and %d findings wait", len(b.tallies), len(b.findings))

@@ -38,8 +38,8 @@ const (
 	flushEvery = time.Second
 	// flushTimeout bounds the writing of one batch.
 	flushTimeout = 10 * time.Second
-	// maxFindings bounds one batch, maxWritten a transaction.
-	maxFindings, maxWritten = 10_000, 500
+	// maxFindings bounds one batch, maxSamples its findings with samples, and maxWritten a transaction.
+	maxFindings, maxSamples, maxWritten = 10_000, 1000, 500
 )
 
 // recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
@@ -48,9 +48,9 @@ type recorder struct {
 	options *Options
 	forget  func() // drops what others know of the campaign before
 
-	flushing sync.Mutex           // guards writing and accepted
-	writing  batch                // what could not be written yet
-	accepted map[string]time.Time // until when; the zero time has no end
+	flushing sync.Mutex      // guards writing and accepted
+	writing  batch           // what could not be written yet
+	accepted map[string]bool // the findings that are, by signature
 
 	mu    sync.Mutex
 	made  []*job // comparisons since the last flush
@@ -89,6 +89,9 @@ func (b *batch) count(more state.Tally) {
 // find takes a finding, unless it is one too many.
 func (b *batch) find(f *state.Sighting) (kept bool) {
 	known := b.findings[f.Signature]
+	if len(b.findings) >= maxSamples {
+		f.Sample = nil
+	}
 	switch {
 	case known != nil:
 		known.Count += f.Count
@@ -160,7 +163,7 @@ func (r *recorder) found(f *state.Sighting) {
 
 // count counts a comparison. The lock is held.
 func (r *recorder) count(j *job) {
-	now, tally := time.Now(), r.tally(j.operation)
+	tally := r.tally(j.operation)
 	tally.Compared = 1
 	outcome, counted := OutcomeSame, &tally.Same
 	switch {
@@ -171,8 +174,7 @@ func (r *recorder) count(j *job) {
 	}
 	var signatures []string
 	for _, f := range j.found {
-		until, accepted := r.accepted[f.Signature]
-		if !accepted || !until.IsZero() && until.Before(now) {
+		if !r.accepted[f.Signature] {
 			outcome, counted = OutcomeConfirmed, &tally.Confirmed
 		} else if outcome != OutcomeConfirmed {
 			outcome, counted = OutcomeAccepted, &tally.Accepted
@@ -300,12 +302,9 @@ func (r *recorder) readJudgements(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted := map[string]time.Time{}
+	r.accepted = map[string]bool{}
 	for _, f := range list {
-		if f.Status == state.StatusAccepted {
-			accepted[f.Signature] = f.Until
-		}
+		r.accepted[f.Signature] = f.Status == state.StatusAccepted
 	}
-	r.accepted = accepted
 	return nil
 }
