@@ -1,7 +1,6 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,7 +14,7 @@ const (
 	maxScopes   = 50
 )
 
-// Sighting is a finding that was seen Count times more, last at Last, which is now when it is zero.
+// Sighting is a finding that was seen Count times more, first at First and last at Last.
 type Sighting struct {
 	Finding
 	Sample []byte // or nil
@@ -31,16 +30,8 @@ func (s *Store) RecordFindings(ctx context.Context, seen []*Sighting, keep int) 
 	return refused, s.write(ctx, "recording findings", func(tx *session) {
 		tx.campaign(tx.forShare)
 		room := maxFindings - one[int](tx, "SELECT count(*) FROM portico_findings")
-		for _, sighting := range seen {
-			f := *sighting
-			f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
-			if f.Last.IsZero() {
-				f.Last = s.now()
-			}
-			if f.First.IsZero() || f.First.After(f.Last) {
-				f.First = f.Last
-			}
-			switch isNew := tx.recordFinding(&f.Finding); {
+		for _, f := range seen {
+			switch isNew := tx.recordFinding(f); {
 			case isNew && room <= 0: // it was one too many
 				tx.exec("DELETE FROM portico_findings WHERE signature = ?", f.Signature)
 				refused = append(refused, f.Signature)
@@ -54,7 +45,7 @@ func (s *Store) RecordFindings(ctx context.Context, seen []*Sighting, keep int) 
 }
 
 // recordDetails adds the scopes and the sample of a sighting.
-func (s *session) recordDetails(f Sighting, keep int) {
+func (s *session) recordDetails(f *Sighting, keep int) {
 	for _, scope := range f.Scopes { // those that are new
 		s.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
 			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
@@ -68,7 +59,7 @@ func (s *session) recordDetails(f Sighting, keep int) {
 }
 
 // recordFinding adds to what is known of a finding, and reports whether that was nothing.
-func (s *session) recordFinding(f *Finding) (isNew bool) {
+func (s *session) recordFinding(f *Sighting) (isNew bool) {
 	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
 		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
 	return f.Count == one[int64](s, `INSERT INTO portico_findings

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -102,9 +103,16 @@ func count(t testing.TB, s *Store, table string) int {
 	return n
 }
 
-// RecordFinding records one sighting. The error is errFull where it is refused.
-func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
-	refused, err := s.RecordFindings(ctx, []*Sighting{{finding, sample}}, keep)
+// RecordFinding records one sighting, of now and of a reply unless it says otherwise. The error is errFull where it is refused.
+func (s *Store) RecordFinding(ctx context.Context, f Finding, sample []byte, keep int) error {
+	f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
+	if f.Last.IsZero() {
+		f.Last = s.now()
+	}
+	if f.First.IsZero() || f.First.After(f.Last) {
+		f.First = f.Last
+	}
+	refused, err := s.RecordFindings(ctx, []*Sighting{{f, sample}}, keep)
 	if err == nil && len(refused) > 0 {
 		err = errFull
 	}

@@ -50,11 +50,9 @@ type Finding struct {
 	Operation mapping.Operation `json:"operation"`
 	Class     string            `json:"class"`
 	Path      string            `json:"path"`
-	// Kind is "reply", "plan", "readback", "latency" or "isolated"; empty means
-	// "reply".
+	// Kind is "reply", "plan", "readback", "latency", "isolated" or "unstable".
 	Kind string `json:"kind"`
-	// Count is how often it was seen, and for RecordFindings how often more: 1 when it
-	// is zero.
+	// Count is how often it was seen, and for RecordFindings how often more.
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
