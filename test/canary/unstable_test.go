@@ -153,7 +153,9 @@ func TestChangeTimesOfEachRead(t *testing.T) {
 			p.read(t, "/rest/bug/attachment/1")
 		}
 		r := p.report(t, calls)
-		told := slices.ContainsFunc(r.Overall.Reasons, func(reason string) bool { return strings.Contains(reason, "that a write explains, which prove nothing") })
+		told := slices.ContainsFunc(r.Overall.Reasons, func(reason string) bool {
+			return strings.Contains(reason, "that a write explains, which prove nothing")
+		})
 		if string(r.Verdict) != want || told != (rules == "") || len(r.Findings) > 0 {
 			t.Errorf("with the rules %q: %s, %+v", rules, r.Verdict, r.Overall)
 		}
