@@ -74,8 +74,11 @@ func recordCommand(env environment) *cobra.Command {
 
 // record serves, and records to a file. In the end it prints what became of the exchanges, unless it could not start.
 func record(ctx context.Context, env environment, cfg config.Config, reload *config.Flags, file *os.File, maxData int) (started bool, err error) {
-	recorder := recording.NewRecorder(recording.RecorderOptions{To: file, MaxData: maxData})
-	shown := env.progress(func() string {
+	var shown *progress
+	recorder := recording.NewRecorder(recording.RecorderOptions{To: file, MaxData: maxData, Failed: func(err error) {
+		fmt.Fprintf(shown, "portico record: %v; clients are still served, but nothing more is recorded\n", err)
+	}})
+	shown = env.progress(func() string {
 		counts, _ := recorder.Counts()
 		return fmt.Sprintf("%d exchanges recorded", counts.Written)
 	})

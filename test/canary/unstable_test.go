@@ -135,3 +135,29 @@ func TestACandidateThatHangsIsLeftAlone(t *testing.T) {
 		t.Errorf("%+v, dropped %v", r.Overall, r.Dropped)
 	}
 }
+
+// TestChangeTimesOfEachRead: the reference says of an attachment at each read that it was just changed. So a write explains everything, and proves
+// nothing. The report says so, and an equivalence helps.
+func TestChangeTimesOfEachRead(t *testing.T) {
+	t.Parallel()
+	changing := func(_ *http.Request, n int64, status int, body []byte) (int, []byte) {
+		at := time.Now().UTC().Add(time.Duration(n%40) * time.Second).Format(time.RFC3339)
+		return status, bytes.ReplaceAll(body, []byte(`"last_change_time":"2020-01-02T03:04:05Z"`), []byte(`"last_change_time":"`+at+`"`))
+	}
+	const calls = 60
+	const excused = "  equivalences: [{name: times, type: time-within, path: $.**.last_change_time, within: 200000h, owner: ada, " +
+		"reason: times of reads, expires: 2099-01-01}]\n"
+	for rules, want := range map[string]string{"": "INCONCLUSIVE", excused: "PASS"} {
+		p := newPair(t, pairOptions{canary: quick + "  target: 5\n" + rules, changeOld: changing})
+		for range calls {
+			p.read(t, "/rest/bug/attachment/1")
+		}
+		r := p.report(t, calls)
+		told := slices.ContainsFunc(r.Overall.Reasons, func(reason string) bool {
+			return strings.Contains(reason, "that a write explains, which prove nothing")
+		})
+		if string(r.Verdict) != want || told != (rules == "") || len(r.Findings) > 0 {
+			t.Errorf("with the rules %q: %s, %+v", rules, r.Verdict, r.Overall)
+		}
+	}
+}

@@ -235,7 +235,7 @@ func TestNoiseIsBounded(t *testing.T) {
 func TestNotesOfSightings(t *testing.T) {
 	b := newBatch()
 	for _, sighting := range []struct{ note, want string }{{"", ""}, {"known by now", "known by now"}, {"", "known by now"}, {"more", "more"}} {
-		b.find(&found{Finding: state.Finding{Signature: "a", Count: 1, Note: sighting.note}})
+		b.find(&state.Sighting{Finding: state.Finding{Signature: "a", Count: 1, Note: sighting.note}})
 		if got := b.findings["a"].Note; got != sighting.want {
 			t.Errorf("after %q the note is %q, want %q", sighting.note, got, sighting.want)
 		}
@@ -250,9 +250,16 @@ func TestBatchIsBounded(t *testing.T) {
 	b := newBatch()
 	for i := range 3 * maxFindings {
 		b.count(state.Tally{Compared: 1})
-		f := &found{}
-		f.Signature = fmt.Sprint(i)
-		b.find(f)
+		if kept := b.find(&state.Sighting{Finding: state.Finding{Signature: fmt.Sprint(i)}, Sample: []byte("{}")}); kept != (i < maxFindings) {
+			t.Fatalf("finding %d is kept: %v", i, kept)
+		}
+	}
+	sampled := 0
+	for _, f := range b.findings {
+		sampled += len(f.Sample) / len("{}")
+	}
+	if sampled != maxSamples {
+		t.Errorf("%d samples wait", sampled)
 	}
 	if len(b.tallies) != 1 || b.tallies[""].Compared != 3*maxFindings || len(b.findings) != maxFindings {
 		t.Errorf("%d tallies and %d findings wait", len(b.tallies), len(b.findings))

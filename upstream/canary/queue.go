@@ -10,6 +10,7 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary/compare"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // responseTimes is how long both trackers needed to begin their responses to one call. Only
@@ -51,7 +52,7 @@ type job struct {
 	// write explains what differed.
 	noisy, transient bool
 	// found is what was found: first between the plans of a write, then between responses.
-	found []*found
+	found []*state.Sighting
 
 	// turn is closed when the write before this one has ended, and done when this one has; they are nil for what is not repeated
 	// on an isolated candidate. isMissing says that the candidate lacks the write.

@@ -38,8 +38,8 @@ const (
 	flushEvery = time.Second
 	// flushTimeout bounds the writing of one batch.
 	flushTimeout = 10 * time.Second
-	// maxFindings bounds one batch.
-	maxFindings = 1000
+	// maxFindings bounds one batch, maxSamples its findings with samples, and maxWritten a transaction.
+	maxFindings, maxSamples, maxWritten = 10_000, 1000, 500
 )
 
 // recorder counts, and writes a batch to the store from time to time. mu is held for moments only, never while the store
@@ -48,9 +48,9 @@ type recorder struct {
 	options *Options
 	forget  func() // drops what others know of the campaign before
 
-	flushing sync.Mutex           // guards writing and accepted
-	writing  batch                // what could not be written yet
-	accepted map[string]time.Time // until when; the zero time has no end
+	flushing sync.Mutex      // guards writing and accepted
+	writing  batch           // what could not be written yet
+	accepted map[string]bool // the findings that are, by signature
 
 	mu    sync.Mutex
 	made  []*job // comparisons since the last flush
@@ -65,12 +65,12 @@ type recorder struct {
 // batch is what was counted since the last flush.
 type batch struct {
 	tallies  map[mapping.Operation]state.Tally
-	findings map[string]*found
+	findings map[string]*state.Sighting
 	uses     map[string]state.RuleUse
 }
 
 func newBatch() batch {
-	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*found{}, uses: map[string]state.RuleUse{}}
+	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*state.Sighting{}, uses: map[string]state.RuleUse{}}
 }
 
 func newRecorder(options *Options, forget func()) *recorder {
@@ -86,9 +86,12 @@ func (b *batch) count(more state.Tally) {
 	b.tallies[more.Operation] = more
 }
 
-// find takes a finding. One too many is not kept, and the tally of its mismatch says so: its signature is not in the store.
-func (b *batch) find(f *found) {
+// find takes a finding, unless it is one too many.
+func (b *batch) find(f *state.Sighting) (kept bool) {
 	known := b.findings[f.Signature]
+	if len(b.findings) >= maxSamples {
+		f.Sample = nil
+	}
 	switch {
 	case known != nil:
 		known.Count += f.Count
@@ -101,12 +104,15 @@ func (b *batch) find(f *found) {
 		if f.Last.After(known.Last) {
 			known.Last = f.Last
 		}
-		if known.sample == nil {
-			known.sample = f.sample
+		if known.Sample == nil {
+			known.Sample = f.Sample
 		}
 	case len(b.findings) < maxFindings:
 		b.findings[f.Signature] = f
+	default:
+		return false
 	}
+	return true
 }
 
 // drop counts a comparison that is not made.
@@ -149,7 +155,7 @@ func (r *recorder) counts(j *job) bool {
 }
 
 // found counts a finding that no comparison has.
-func (r *recorder) found(f *found) {
+func (r *recorder) found(f *state.Sighting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.batch.find(f)
@@ -157,7 +163,7 @@ func (r *recorder) found(f *found) {
 
 // count counts a comparison. The lock is held.
 func (r *recorder) count(j *job) {
-	now, tally := time.Now(), r.tally(j.operation)
+	tally := r.tally(j.operation)
 	tally.Compared = 1
 	outcome, counted := OutcomeSame, &tally.Same
 	switch {
@@ -168,14 +174,16 @@ func (r *recorder) count(j *job) {
 	}
 	var signatures []string
 	for _, f := range j.found {
-		until, accepted := r.accepted[f.Signature]
-		if !accepted || !until.IsZero() && until.Before(now) {
+		if !r.accepted[f.Signature] {
 			outcome, counted = OutcomeConfirmed, &tally.Confirmed
 		} else if outcome != OutcomeConfirmed {
 			outcome, counted = OutcomeAccepted, &tally.Accepted
 		}
-		signatures = append(signatures, f.Signature)
-		r.batch.find(f)
+		signature := f.Signature
+		if !r.batch.find(f) {
+			signature = state.UnlistedMismatch
+		}
+		signatures = append(signatures, signature)
 	}
 	if len(signatures) > 0 {
 		tally.Mismatch(signatures, 1)
@@ -247,16 +255,20 @@ func (r *recorder) flush(ctx context.Context) error {
 	return nil
 }
 
-// write takes out of writing what it has written. Findings go first: a mismatch whose finding is not there is one of too
-// many.
+// write takes out of writing what it has written. Findings go first: it turns out which of them are too many.
 func (r *recorder) write(ctx context.Context) error {
 	store, b := r.options.Store, r.writing
-	for signature, f := range b.findings {
-		err := store.RecordFinding(ctx, f.Finding, f.sample, r.options.KeepSamples)
-		if err != nil && !errors.Is(err, state.ErrFull) {
+	for some := range slices.Chunk(slices.Collect(maps.Values(b.findings)), maxWritten) {
+		refused, err := store.RecordFindings(ctx, some, r.options.KeepSamples)
+		if err != nil {
 			return err
 		}
-		delete(b.findings, signature)
+		for _, f := range some {
+			if slices.Contains(refused, f.Signature) {
+				b.tallies[f.Operation].Unlist(f.Signature)
+			}
+			delete(b.findings, f.Signature)
+		}
 	}
 	if err := store.AddTallies(ctx, slices.Collect(maps.Values(b.tallies))); err != nil {
 		return err
@@ -290,12 +302,9 @@ func (r *recorder) readJudgements(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted := map[string]time.Time{}
+	r.accepted = map[string]bool{}
 	for _, f := range list {
-		if f.Status == state.StatusAccepted {
-			accepted[f.Signature] = f.Until
-		}
+		r.accepted[f.Signature] = f.Status == state.StatusAccepted
 	}
-	r.accepted = accepted
 	return nil
 }

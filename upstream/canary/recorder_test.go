@@ -1,9 +1,13 @@
 package canary_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql" //nolint:depguard // only to fill the store, which takes long otherwise
+	"fmt"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -317,5 +321,52 @@ func TestFindingsThatAreNotKeptCount(t *testing.T) {
 	must(t, report.Text(&told))
 	if report.Overall.Confirmed != 1 || report.Overall.Unlisted != 1 || !strings.Contains(told.String(), "1 comparison had differences that are not listed") {
 		t.Errorf("%+v for\n%s", report.Overall, report.Overall.Reasons)
+	}
+}
+
+// manyMembers adds so many members to the attachments that a tracker returns.
+func manyMembers(n int) func(http.Handler) http.Handler {
+	var more strings.Builder
+	for i := range n {
+		fmt.Fprintf(&more, `"member_%d":1,`, i)
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			recorded := httptest.NewRecorder()
+			next.ServeHTTP(recorded, r)
+			maps.Copy(w.Header(), recorded.Header())
+			w.Header().Del("Content-Length")
+			w.WriteHeader(recorded.Code)
+			_, _ = w.Write(bytes.ReplaceAll(recorded.Body.Bytes(), []byte(`"summary":`), []byte(more.String()+`"summary":`)))
+		})
+	}
+}
+
+// TestManyKindsOfOneComparison: all are listed, or else the comparison counts even when all that are listed are accepted.
+func TestManyKindsOfOneComparison(t *testing.T) {
+	t.Parallel()
+	const kinds = 1500
+	for _, kept := range []int{kinds, 700} { // of these, the store has room for so many
+		file := filepath.Join(t.TempDir(), "state.db")
+		w := newWorld(t, worldOptions{around: manyMembers(kinds), state: "sqlite:" + file})
+		database, err := sql.Open("sqlite", file)
+		must(t, err)
+		defer database.Close()
+		if _, err := database.ExecContext(t.Context(), `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000 - ?)
+			INSERT INTO portico_findings (signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
+			SELECT 'other' || n, '', '', '', 'reply', 1, 1, 1, '', 'fixed', 1 FROM numbers`, kept); err != nil {
+			t.Fatal(err)
+		}
+		w.make(attachment("1"))
+		if open := len(w.report().Findings) - (10_000 - kept); open != kept {
+			t.Errorf("%d are listed, want %d", open, kept)
+		}
+		if _, err := database.ExecContext(t.Context(), "UPDATE portico_findings SET status = 'accepted'"); err != nil {
+			t.Fatal(err)
+		}
+		got := w.report()
+		if hidden := int64(min(kinds-kept, 1)); got.Overall.Unlisted != hidden || got.Overall.Confirmed != hidden || got.Overall.Accepted != 1-hidden {
+			t.Errorf("with %d of %d accepted: %+v", kept, kinds, got.Overall)
+		}
 	}
 }

@@ -62,14 +62,8 @@ type SampleText struct {
 	OtherStatus    int            `json:"other_status"`
 }
 
-// found is a finding of one comparison or of several, with one of their samples.
-type found struct {
-	state.Finding
-	sample []byte
-}
-
 // findings makes findings of the differences of one comparison, one for each signature.
-func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) []*found {
+func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) []*state.Sighting {
 	if len(confirmed) == 0 {
 		return nil
 	}
@@ -80,9 +74,9 @@ func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) [
 	}
 	scope := c.scope(j)
 	at := j.began.UTC() // what is judged meanwhile, or in another process, was asked before
-	var list []*found
+	var list []*state.Sighting
 	for signature, same := range bySignature {
-		f := &found{Finding: state.Finding{
+		f := &state.Sighting{Finding: state.Finding{
 			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
 			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]), Scopes: []state.Scope{scope},
 		}}
@@ -90,7 +84,7 @@ func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) [
 			f.Kind = verdict.KindUnstable
 		}
 		if rand.IntN(len(bySignature)) < maxSampled {
-			f.sample = c.sample(j, scope.Caller, same)
+			f.Sample = c.sample(j, scope.Caller, same)
 		}
 		list = append(list, f)
 	}

@@ -19,6 +19,8 @@ type RecorderOptions struct {
 	MaxData int
 	// Memory is the maximum size of all bodies that wait to be written, in bytes; default 128 MiB.
 	Memory int64
+	// Failed, if not nil, gets the first error of To, after which nothing more is written.
+	Failed func(error)
 }
 
 // maxQueue is how many exchanges may wait to be written.
@@ -108,6 +110,9 @@ func (r *Recorder) write() {
 		switch {
 		case err != nil:
 			r.counts.Dropped["write"]++
+			if r.failed == nil && r.options.Failed != nil {
+				r.options.Failed(err)
+			}
 			r.failed = cmp.Or(r.failed, err)
 		case e.Unsendable != "":
 			r.counts.Unsendable++

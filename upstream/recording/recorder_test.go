@@ -3,6 +3,7 @@ package recording_test
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -131,6 +132,23 @@ func TestRecorderNeverWaits(t *testing.T) {
 	counts := recorder.end(t)
 	if counts.Written+counts.Dropped["queue"] != sent {
 		t.Errorf("got %+v, want %d in all", counts, sent)
+	}
+}
+
+// TestRecorderTellsAtOnce that the file cannot be written, and tells it once.
+func TestRecorderTellsAtOnce(t *testing.T) {
+	told := make(chan error, 9)
+	recorder := recording.NewRecorder(recording.RecorderOptions{To: full{}, Failed: func(err error) { told <- err }})
+	front := httptest.NewServer(recorder.Handler(process.Reference(t, tracker.Options{})))
+	defer front.Close()
+	send(t, front.URL, "GET", "/rest/version", "", nil)
+	if err := <-told; !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("told is %v", err)
+	}
+	send(t, front.URL, "GET", "/rest/version", "", nil)
+	front.Close()
+	if counts, err := recorder.Close(); err == nil || counts.Dropped["write"] != 2 || len(told) > 0 {
+		t.Errorf("%+v, %v; told %d times more", counts, err, len(told))
 	}
 }
 

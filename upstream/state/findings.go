@@ -1,9 +1,10 @@
 package state
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,41 +14,55 @@ const (
 	maxScopes   = 50
 )
 
-// RecordFinding notes that a finding was seen finding.Count times more, last at
-// finding.Last, which is now when it is zero. One that was fixed, or accepted for a
-// time that is over by then, is open again; sightings from before it was called
-// fixed change nothing about that. Of its samples, the latest are kept, as many as keep
-// says; nil is no sample. The error is ErrFull when the finding is new and there are 10,000 others.
-func (s *Store) RecordFinding(ctx context.Context, finding Finding, sample []byte, keep int) error {
-	f := &finding
-	f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
-	if f.Last.IsZero() {
-		f.Last = s.now()
-	}
-	if f.First.IsZero() || f.First.After(f.Last) {
-		f.First = f.Last
-	}
-	return s.write(ctx, "recording a finding", func(tx *session) {
+// Sighting is a finding that was seen Count times more, first at First and last at Last.
+type Sighting struct {
+	Finding
+	Sample []byte // or nil
+}
+
+// RecordFindings notes sightings, all or, with an error, none. A finding that was fixed, or accepted for a time that is over by then, is
+// open again; sightings from before it was called fixed change nothing about that. Of its samples, the latest are kept, as many as keep
+// says. New findings that are too many, since there are 10,000 others, are refused; their signatures are returned.
+func (s *Store) RecordFindings(ctx context.Context, seen []*Sighting, keep int) (refused []string, err error) {
+	seen = slices.SortedFunc(slices.Values(seen), func(a, b *Sighting) int { // or two processes could wait for each other's rows for ever
+		return strings.Compare(a.Signature, b.Signature)
+	})
+	return refused, s.write(ctx, "recording findings", func(tx *session) {
 		tx.campaign(tx.forShare)
-		tx.recordFinding(f)
-		for _, scope := range f.Scopes { // those that are new
-			tx.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
-				WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
-				ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
-		}
-		if sample != nil { // which takes the place of the oldest ones
-			tx.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, sample)
-			tx.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
-				(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
+		room := maxFindings - one[int](tx, "SELECT count(*) FROM portico_findings")
+		for _, f := range seen {
+			switch isNew := tx.recordFinding(f); {
+			case isNew && room <= 0: // it was one too many
+				tx.exec("DELETE FROM portico_findings WHERE signature = ?", f.Signature)
+				refused = append(refused, f.Signature)
+				continue
+			case isNew:
+				room--
+			}
+			tx.recordDetails(f, keep)
 		}
 	})
 }
 
-// recordFinding adds to what is known of a finding.
-func (s *session) recordFinding(f *Finding) {
+// recordDetails adds the scopes and the sample of a sighting.
+func (s *session) recordDetails(f *Sighting, keep int) {
+	for _, scope := range f.Scopes { // those that are new
+		s.exec(`INSERT INTO portico_finding_scopes (signature, caller, product) SELECT f.signature, ?, ? FROM portico_findings f
+			WHERE f.signature = ? AND (SELECT count(*) FROM portico_finding_scopes s WHERE s.signature = f.signature) < ?
+			ON CONFLICT DO NOTHING`, name(scope.Caller), name(scope.Product), f.Signature, maxScopes)
+	}
+	if f.Sample != nil { // which takes the place of the oldest ones
+		s.exec("INSERT INTO portico_samples (signature, at, content) VALUES (?, ?, ?)", f.Signature, f.Last, f.Sample)
+		s.exec(`DELETE FROM portico_samples WHERE signature = ? AND id NOT IN
+			(SELECT id FROM portico_samples WHERE signature = ? ORDER BY at DESC, id DESC LIMIT ?)`, f.Signature, f.Signature, max(keep, 0))
+	}
+}
+
+// recordFinding adds to what is known of a finding, and reports whether that was nothing.
+func (s *session) recordFinding(f *Sighting) (isNew bool) {
 	const again = `(portico_findings.status = 'fixed' AND portico_findings.changed_at <= excluded.last_at
 		OR portico_findings.status = 'accepted' AND portico_findings.until_at <> 0 AND portico_findings.until_at <= excluded.last_at)`
-	seen := one[int64](s, `INSERT INTO portico_findings
+	return f.Count == one[int64](s, `INSERT INTO portico_findings
 		(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'open', ?)
 		ON CONFLICT (signature) DO UPDATE SET
@@ -59,9 +74,6 @@ func (s *session) recordFinding(f *Finding) {
 			status = CASE WHEN `+again+` THEN 'open' ELSE portico_findings.status END
 		RETURNING seen`,
 		f.Signature, f.Operation, f.Class, f.Path, f.Kind, f.Count, f.First, f.Last, f.Note, f.Last)
-	if seen == f.Count && one[int](s, "SELECT count(*) FROM portico_findings") > maxFindings {
-		s.fail(ErrFull) // the new one was one too many
-	}
 }
 
 // findings returns the findings that a condition selects. What was accepted for a time that is over is open

@@ -104,8 +104,8 @@ func TestFindingsHaveABound(t *testing.T) {
 			(signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
 			SELECT 'f' || n, '', '', '', 'reply', 1, 1, 1, '', 'open', 1`)
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "last"}, nil, 0))
-		if err := s.RecordFinding(t.Context(), Finding{Signature: "one more"}, []byte("{}"), 1); !errors.Is(err, ErrFull) {
-			t.Errorf("got %v, want %v", err, ErrFull)
+		if err := s.RecordFinding(t.Context(), Finding{Signature: "one more"}, []byte("{}"), 1); !errors.Is(err, errFull) {
+			t.Errorf("got %v, want %v", err, errFull)
 		}
 		must(t, s.RecordFinding(t.Context(), Finding{Signature: "last"}, []byte("{}"), 1))
 		if _, _, err := s.Finding(t.Context(), "one more"); !errors.Is(err, ErrNotFound) {

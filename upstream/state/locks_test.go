@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -115,7 +117,16 @@ func addAll(s *Store, reset bool) error {
 		tally.At = tally.At.Add(-time.Duration(minute) * time.Minute)
 		tallies = append(tallies, tally)
 	}
+	var seen []*Sighting
+	for _, n := range rand.Perm(6) {
+		seen = append(seen, &Sighting{Finding{Signature: fmt.Sprint(n), Kind: "reply", Count: 1, First: noon, Last: noon}, []byte("{}")})
+	}
+	refused, err := s.RecordFindings(ctx, seen, 2)
+	if err == nil && len(refused) > 0 {
+		err = errFull
+	}
 	return errors.Join(
+		err,
 		// The last of them lies first in the table, where it was just begun anew.
 		s.AddTallies(ctx, tallies[:1]),
 		s.AddTallies(ctx, tallies),

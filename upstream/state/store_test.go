@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -101,6 +102,24 @@ func count(t testing.TB, s *Store, table string) int {
 	must(t, s.reader.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n))
 	return n
 }
+
+// RecordFinding records one sighting, of now and of a reply unless it says otherwise. The error is errFull where it is refused.
+func (s *Store) RecordFinding(ctx context.Context, f Finding, sample []byte, keep int) error {
+	f.Signature, f.Kind, f.Count = name(f.Signature), cmp.Or(f.Kind, "reply"), max(f.Count, 1)
+	if f.Last.IsZero() {
+		f.Last = s.now()
+	}
+	if f.First.IsZero() || f.First.After(f.Last) {
+		f.First = f.Last
+	}
+	refused, err := s.RecordFindings(ctx, []*Sighting{{f, sample}}, keep)
+	if err == nil && len(refused) > 0 {
+		err = errFull
+	}
+	return err
+}
+
+var errFull = errors.New("too many findings are kept")
 
 // Append adds a record to the audit trail by itself.
 func (s *Store) Append(ctx context.Context, record Record) error {

@@ -13,8 +13,6 @@ import (
 var (
 	// ErrNotFound says that there is nothing under the given name.
 	ErrNotFound = errors.New("there is no such entry")
-	// ErrFull says that there are so many findings that no other one is kept.
-	ErrFull = errors.New("too many findings are kept")
 	// ErrNewer says that a later version of Portico has changed the form of the
 	// database.
 	ErrNewer = errors.New("the database belongs to a newer version of Portico")
@@ -52,11 +50,9 @@ type Finding struct {
 	Operation mapping.Operation `json:"operation"`
 	Class     string            `json:"class"`
 	Path      string            `json:"path"`
-	// Kind is "reply", "plan", "readback", "latency" or "isolated"; empty means
-	// "reply".
+	// Kind is "reply", "plan", "readback", "latency", "isolated" or "unstable".
 	Kind string `json:"kind"`
-	// Count is how often it was seen, and for RecordFinding how often more: 1 when it
-	// is zero.
+	// Count is how often it was seen, and for RecordFindings how often more.
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`

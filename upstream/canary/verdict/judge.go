@@ -224,6 +224,7 @@ func (e *evidence) judge(v *OperationVerdict, target float64) {
 			number(v.Prevented), counted(prevented, "call"), percent(float64(v.Prevented)/float64(prevented)), percent(target))},
 		{e.open > 0, Inconclusive, counted(e.open, "open finding") + " must be judged"},
 		{v.Unlisted > 0, Inconclusive, counted(v.Unlisted, "comparison") + " had differences that are not listed, because too many findings are kept"},
+		{v.Transient > 0, "", counted(v.Transient, "comparison") + " had differences that a write explains, which prove nothing"},
 		{v.Unstable > 0, "", counted(v.Unstable, "comparison") + " had differences that went away although nothing was written"},
 		{v.Failed > 0, "", counted(v.Failed, "comparison") + " had no valid reply of the candidate (" + percent(v.ErrorRate) + ")"},
 	} {
