@@ -372,9 +372,14 @@ func TestPassedWritesAreTold(t *testing.T) {
 		{"POST", "/jsonrpc.cgi", `[{"method":"Bug.update"},{"method":"Bug.search"}]`, 200, "jsonrpc.cgi Bug.update"},
 	} {
 		status.Store(c.status)
-		ask(t, c.method, base+c.path, c.body)
+		ask(t, c.method, base+c.path, c.body, "X-BUGZILLA-API-KEY", "k")
 		if got := told.take(); got != c.want || mayWrite != (c.want != "" || c.status == http.StatusUnauthorized) {
 			t.Errorf("%s %s %s with %d: told %q, want %q; told before: %v", c.method, c.path, c.body, c.status, got, c.want, mayWrite)
+		}
+		// Without a credential nothing is told before: anybody could have writes counted that are refused.
+		ask(t, c.method, base+c.path, c.body)
+		if got := told.take(); got != c.want || mayWrite || before.Swap(false) != (c.want != "") {
+			t.Errorf("%s %s %s with %d, anonymous: told %q, want %q; told before: %v", c.method, c.path, c.body, c.status, got, c.want, mayWrite)
 		}
 	}
 }

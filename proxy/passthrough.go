@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"portico/mapping"
@@ -39,7 +40,8 @@ type Passthrough struct {
 	// of passing. Nil has all of them pass.
 	Operations func() bool
 	// Writes is told of each request that may change something before its target gets it: with its method and the pattern of its path, or the method
-	// of an older interface. over is called before the client gets the response, with whether something may have been changed. Nil is not called.
+	// of an older interface. over is called before the client gets the response, with whether something may have been changed. Of a request without a
+	// credential, which is mostly refused, it is told afterwards, and only if something may have been changed. Nil is not called.
 	Writes func(ctx context.Context, target *Target, what string) (over func(written bool))
 }
 
@@ -240,19 +242,25 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 // RoundTrip implements http.RoundTripper. Of a request that may change flag types it tells what became of it before the client gets
 // the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
 func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
+	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
+	anonymous := !p.inBody && p.r.Header["Cookie"] == nil && p.caller.Anonymous()
 	if p.settings.Writes != nil && p.write && !bugzilla.IsReading(p.method) {
-		over := p.settings.Writes(r.Context(), p.target, p.pattern())
+		over := sync.OnceValue(func() func(bool) { return p.settings.Writes(r.Context(), p.target, p.pattern()) })
+		if !anonymous {
+			over()
+		}
 		defer func() {
 			written := err != nil && !upstream.NotSent(p.failure(p.r.Context(), err))
 			if err == nil { // a tracker that refuses a request says so with a status of 4xx
 				written = response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
 			}
-			over(written)
+			if written || !anonymous {
+				over()(written)
+			}
 		}()
 	}
 	tell := p.settings.FlagTypesChanging
-	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
-	if tell == nil || !p.changes || !p.inBody && p.r.Header["Cookie"] == nil && p.caller.Anonymous() {
+	if tell == nil || !p.changes || anonymous {
 		return p.send(r)
 	}
 	// A client that hangs up does not end the call: the tracker may carry it out, and its response says whether it did.
