@@ -88,6 +88,7 @@ type Journal struct {
 	holder   string
 	settings atomic.Pointer[Settings]
 	leases   locks
+	turns    turns
 	losses   losses
 	// shown are the callers of writes that are not copied yet, by the numbers of entries. They are never stored.
 	shown *otter.Cache[int64, *upstream.Caller]
@@ -114,7 +115,7 @@ const (
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
-		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}},
+		leases: locks{held: map[string]chan struct{}{}}, turns: newTurns(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}},
 		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
 			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
 		}),
@@ -174,10 +175,27 @@ type Done func(ctx context.Context, response upstream.Response)
 
 // Begin commits the intent of a write, and waits while another write of the same objects is under way. The caller sends nothing after an
 // error, which is a *mapping.Error with the reason journal-unavailable or too-large, or that of ctx. Otherwise it calls done once.
-func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
+func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 	if intent.Unrecorded {
 		return j.lost(ctx, intent, state.LossUnrecorded), nil
 	}
+	over, err := j.turns.take(ctx, intent.Shown)
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	done, err := j.record(ctx, intent)
+	if err != nil {
+		over(err)
+		return nil, err
+	}
+	return func(ctx context.Context, response upstream.Response) {
+		defer over(response.Err)
+		done(ctx, response)
+	}, nil
+}
+
+// record commits the intent of a write. It waits while another write of the same objects is under way.
+func (j *Journal) record(ctx context.Context, intent Intent) (Done, error) {
 	settings := j.settings.Load()
 	w := &write{journal: j, settings: settings, intent: intent}
 	objects, err := objectsOf(intent)
