@@ -261,7 +261,7 @@ func (rc *requestContext) setCacheHeaders() {
 	rc.set("Cache-Status", text)
 }
 
-func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d/time.Second)) }
+func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 // matches reports whether If-None-Match names a tag: quoted, bare, weak, in a list, or as a star (RFC 9110, section 13.1.2).
 func matches(header http.Header, etag string) bool {
