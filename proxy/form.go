@@ -76,10 +76,14 @@ func (rc *requestContext) urlencoded(body io.Reader) (mapping.Members, error) {
 	form := &formBody{rc: rc}
 	src := bufio.NewReader(body)
 	for {
-		if _, err := src.Peek(1); errors.Is(err, io.EOF) {
+		switch next, err := src.Peek(1); {
+		case errors.Is(err, io.EOF):
 			return form.members(), nil
-		} else if err != nil {
+		case err != nil:
 			return nil, err
+		case isSeparator(rune(next[0])): // a field without a name or value costs no more than its byte
+			_, _ = src.Discard(1) // it has just been peeked at
+			continue
 		}
 		piece := &formText{src: src, stops: "=&;"}
 		name, err := rc.heldText(piece)
@@ -87,9 +91,6 @@ func (rc *requestContext) urlencoded(body io.Reader) (mapping.Members, error) {
 			return nil, err
 		}
 		value := &formText{src: src, stops: "&;", ended: piece.stop != '=', base64: name == "data"}
-		if name == "" && value.ended {
-			continue
-		}
 		if err := form.add(name, value); err != nil {
 			return nil, err
 		}

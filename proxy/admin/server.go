@@ -47,10 +47,15 @@ type Server struct {
 	ready   atomic.Bool
 }
 
-// files are the stylesheet, the script, and the description of the interface for clients in the form of OpenAPI.
+// assets are the stylesheet and the script. They need no token, so nothing else is with them.
 //
-//go:embed assets openapi.yaml
-var files embed.FS
+//go:embed assets
+var assets embed.FS
+
+// description is the interface for clients in the form of OpenAPI.
+//
+//go:embed openapi.yaml
+var description embed.FS
 
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
@@ -59,8 +64,7 @@ func New(options Options) *Server {
 	guarded.HandleFunc("GET /{$}", s.overview)
 	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, options.Status()) })
 	guarded.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics.all, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	assets := http.FileServerFS(files)
-	guarded.Handle("GET /openapi.yaml", assets)
+	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
 	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
 		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
 		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -74,7 +78,7 @@ func New(options Options) *Server {
 	open := http.NewServeMux()
 	open.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "alive") })
 	open.HandleFunc("/readyz", s.readiness)
-	open.Handle("/assets/", assets)
+	open.Handle("/assets/", http.FileServerFS(assets))
 	open.Handle("/", s.guard(s.withLinks(guarded)))
 	s.handler = open
 	return s

@@ -152,6 +152,11 @@ func TestToken(t *testing.T) {
 	if _, header, _ := look(t, "GET", base+"/"); !strings.HasPrefix(header.Get("Www-Authenticate"), "Basic ") {
 		t.Error("a browser would not ask for the token")
 	}
+	for _, path := range []string{"/openapi.yaml", "/assets/%2e%2e/openapi.yaml", "/assets/..%2fopenapi.yaml", "/assets/../openapi.yaml"} {
+		if status, _, _ := look(t, "GET", base+path); status == http.StatusOK {
+			t.Errorf("%s needs no token", path)
+		}
+	}
 }
 
 func TestPageWithASlash(t *testing.T) {

@@ -88,6 +88,7 @@ type Journal struct {
 	holder   string
 	settings atomic.Pointer[Settings]
 	leases   locks
+	turns    turns
 	losses   losses
 	// shown are the callers of writes that are not copied yet, by the numbers of entries. They are never stored.
 	shown *otter.Cache[int64, *upstream.Caller]
@@ -114,7 +115,7 @@ const (
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
-		leases: locks{held: map[string]chan struct{}{}}, losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
+		leases: locks{held: map[string]chan struct{}{}}, turns: newTurns(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
 		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
 			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
 		}),
@@ -172,9 +173,9 @@ type Intent struct {
 // Done takes the response to a write. The client must not get the response before it has returned.
 type Done func(ctx context.Context, response upstream.Response)
 
-// Begin commits the intent of a write, and waits while another write of the same objects is under way. The caller sends nothing after an
-// error, which is a *mapping.Error with the reason journal-unavailable or too-large, or that of ctx. Otherwise it calls done once.
-func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err error) {
+// Begin commits the intent of a write. It waits while another write of the same objects is under way, and for the turn of
+// the caller. The caller sends nothing after an error, which is a *mapping.Error with the reason journal-unavailable or too-large, or that of ctx. Otherwise it calls done once.
+func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 	if intent.Unrecorded {
 		return j.lost(ctx, intent, state.LossUnrecorded), nil
 	}
@@ -208,13 +209,9 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (done Done, err erro
 		}
 	}
 	if err == nil {
-		err = j.leases.lock(ctx, w.leases)
-	}
-	if err == nil {
 		if err = w.begin(ctx); err == nil {
 			return w.done, nil
 		}
-		j.leases.unlock(w.leases)
 	}
 	j.removeContent(settings, w.entries...)
 	switch {

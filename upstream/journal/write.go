@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,16 +25,27 @@ type write struct {
 	entries  []state.JournalEntry
 }
 
-// begin commits the intents. It waits while another process writes one of the objects.
+// begin commits the intents. It waits for the turn of the caller, and while one of the objects is written.
 func (w *write) begin(ctx context.Context) error {
+	leases, turn := &w.journal.leases, w.journal.turns.of(w.intent.Shown)
+	if err := leases.lock(ctx, turn); err != nil {
+		return err
+	}
+	if err := leases.lock(ctx, w.leases); err != nil {
+		leases.unlock(turn)
+		return err
+	}
+	w.leases = append(w.leases, turn...)
 	for {
 		taken, err := w.try(ctx)
-		if err != nil || taken {
-			return err
+		switch {
+		case taken:
+			return nil
+		case err == nil && upstream.Pause(ctx, 20*time.Millisecond): // another process has one of the leases
+			continue
 		}
-		if !upstream.Pause(ctx, 20*time.Millisecond) {
-			return ctx.Err()
-		}
+		leases.unlock(w.leases)
+		return cmp.Or(err, ctx.Err())
 	}
 }
 
@@ -55,6 +67,7 @@ func (j *Journal) removeContent(settings *Settings, entries ...state.JournalEntr
 // done commits the outcome, even if the client has gone.
 func (w *write) done(ctx context.Context, response upstream.Response) {
 	defer w.journal.leases.unlock(w.leases)
+	w.journal.turns.note(w.intent.Shown, response.Err)
 	refused := upstream.NotWritten(response.Err)
 	switch {
 	case response.Err == nil:
