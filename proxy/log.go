@@ -13,7 +13,7 @@ import (
 	"portico/upstream"
 )
 
-// MethodName returns a method that is known, and other for what is none: any text could be a credential.
+// MethodName returns a known method, and other in place of any other text, which could be a credential.
 func MethodName(method, other string) string {
 	if strings.Contains(" GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE ", " "+method+" ") {
 		return method

@@ -346,7 +346,7 @@ func manyMembers(n int) func(http.Handler) http.Handler {
 func TestManyKindsOfOneComparison(t *testing.T) {
 	t.Parallel()
 	const kinds = 1500
-	for _, kept := range []int{kinds, 700} { // of these, the store has room for so many
+	for _, kept := range []int{kinds, 700} { // how many of these the store can keep
 		file := filepath.Join(t.TempDir(), "state.db")
 		w := newWorld(t, worldOptions{around: manyMembers(kinds), state: "sqlite:" + file})
 		database, err := sql.Open("sqlite", file)

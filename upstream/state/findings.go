@@ -29,15 +29,15 @@ func (s *Store) RecordFindings(ctx context.Context, seen []*Sighting, keep int) 
 	})
 	return refused, s.write(ctx, "recording findings", func(tx *session) {
 		tx.campaign(tx.forShare)
-		room := maxFindings - one[int](tx, "SELECT count(*) FROM portico_findings")
+		free := maxFindings - one[int](tx, "SELECT count(*) FROM portico_findings")
 		for _, f := range seen {
 			switch isNew := tx.recordFinding(f); {
-			case isNew && room <= 0: // it was one too many
+			case isNew && free <= 0: // the store is full
 				tx.exec("DELETE FROM portico_findings WHERE signature = ?", f.Signature)
 				refused = append(refused, f.Signature)
 				continue
 			case isNew:
-				room--
+				free--
 			}
 			tx.recordDetails(f, keep)
 		}

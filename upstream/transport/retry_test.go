@@ -326,19 +326,26 @@ func TestReplaysOnKeptConnectionsAreRetries(t *testing.T) {
 	}
 }
 
-// TestKeptConnectionsThatEnd: where every kept connection ends without notice, a read tries one of them only, and goes on with new ones when
-// there is no retry left.
-func TestKeptConnectionsThatEnd(t *testing.T) {
-	const kept = 4
+// endsKept starts a tracker that ends each kept connection in place of its second response. Its first requests wait for each other, so that each
+// has a connection of its own.
+func endsKept(t *testing.T, connections int) (tr *tracker, requests *atomic.Int64) {
+	t.Helper()
 	var first sync.WaitGroup
-	first.Add(kept)
-	tr, requests := forgetful(t, func(n, onConn int64) bool {
-		if n <= kept { // each has a connection of its own
+	first.Add(connections)
+	return forgetful(t, func(n, onConn int64) bool {
+		if n <= int64(connections) {
 			first.Done()
 			first.Wait()
 		}
 		return onConn > 1
 	})
+}
+
+// TestKeptConnectionsThatEnd: where every kept connection ends without notice, a read tries one of them only, and goes on with new ones when
+// there is no retry left.
+func TestKeptConnectionsThatEnd(t *testing.T) {
+	const kept = 4
+	tr, requests := endsKept(t, kept)
 	s := newStack(t, Options{})
 	if failed := together(t, s, tr.url, kept); len(failed) > 0 {
 		t.Fatal(failed)
@@ -367,15 +374,7 @@ func TestKeptConnectionsThatEndWithoutRetries(t *testing.T) {
 // TestKeptConnectionsThatEndUnderProbes: the next probe finds out how the tracker is.
 func TestKeptConnectionsThatEndUnderProbes(t *testing.T) {
 	const kept = 3
-	var first sync.WaitGroup
-	first.Add(kept)
-	tr, requests := forgetful(t, func(n, onConn int64) bool {
-		if n <= kept { // each has a connection of its own
-			first.Done()
-			first.Wait()
-		}
-		return onConn > 1
-	})
+	tr, requests := endsKept(t, kept)
 	s := newStack(t, Options{Break: BreakOptions{ProbeURL: tr.url}})
 	if failed := together(t, s, tr.url, kept); len(failed) > 0 {
 		t.Fatal(failed)

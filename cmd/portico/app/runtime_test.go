@@ -229,7 +229,7 @@ func TestJournalKeepsItsSettingsWhenAReloadFails(t *testing.T) {
 		return err
 	}
 	must(t, build())
-	if err := build(switchover.Rule{Name: "rest", Callers: []string{"nobody"}, Reads: "old", Writes: "old"}); err == nil {
+	if err := build(switchover.Rule{Name: "rest", Callers: []string{"unknown"}, Reads: "old", Writes: "old"}); err == nil {
 		t.Fatal("rules for an unknown caller were taken")
 	}
 	process.Eventually(t, "the settings are freed", func() bool {

@@ -46,7 +46,7 @@ func (rt *Runtime) openTracker(name string) (err error) {
 			Base: transport.BaseOptions{MaxIdleConns: limits.MaxCalls()},
 			Limit: transport.LimitOptions{
 				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(),
-				Queue: cmp.Or(limits.Queue, -1), QueueWait: cmp.Or(limits.WaitFor(t.settings.Timeout), -1), // here 0 is none
+				Queue: cmp.Or(limits.Queue, -1), QueueWait: cmp.Or(limits.WaitFor(t.settings.Timeout), -1), // 0 would mean the default
 			},
 		})
 		over = t.stack
