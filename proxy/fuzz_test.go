@@ -91,7 +91,8 @@ func FuzzPathSegments(f *testing.F) {
 		if dots := slices.Contains(want, ".") || slices.Contains(want, ".."); !dots && len(want) > 0 && err != nil {
 			t.Fatalf("normalPath(%q) fails: %v", rebuilt.String(), err)
 		}
-		if misread(normal, true) != misread(other, true) {
+		// To some servers a plain semicolon begins parameters, and an escaped one does not.
+		if !strings.Contains(normal, ";") && misread(normal, true) != misread(other, true) {
 			t.Fatalf("%q and %q are not taken for the same", normal, other)
 		}
 	})
