@@ -68,6 +68,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			`c.yaml:5:8: limits.ids: 0 is less than 1`,
 			`c.yaml:7:14: cache.ttl: "5" is not a duration such as 500ms, 30s or 5m`,
 		}},
+		{"fraction of a whole number", withTracker + "limits: {rate: {anonymous: {per_second: 0.5}}, queue: 1_000, ids: 0x10}\n",
+			[]string{`c.yaml:2:41: limits.rate.anonymous.per_second: "0.5" is not a whole number`}},
 		{"too much", withTracker + "limits: {header: 1GiB}\n",
 			[]string{"c.yaml:2:18: limits.header: 1GiB is more than 16MiB"}},
 		{"list for a text", withTracker + "listen: [a]\n", []string{"c.yaml:2:9: listen: is a list, but must be a plain value"}},
@@ -219,6 +221,7 @@ func TestTrackerURL(t *testing.T) {
 		"ftp://tracker.example/":        "must begin with",
 		"tracker.example":               "must begin with",
 		"http:///bugs":                  "has no host",
+		"http://bücher.example/":        "has a host that is neither",
 		"http://me:hunter2@host/":       "must not hold a name or password",
 		"http://host/?a=b":              "must not have a query",
 		"http://host/?":                 "must not have a query",
@@ -230,6 +233,7 @@ func TestTrackerURL(t *testing.T) {
 	} {
 		wantProblem(t, "trackers: {main: {url: '"+url+"'}}\n", want)
 	}
+	wantProblem(t, "listen: ':80'\ntrackers: {main: {url: http://localhost/}}\n", "is where Portico itself listens")
 }
 
 func TestRedis(t *testing.T) {
