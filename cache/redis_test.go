@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"portico/mapping"
 	processes "portico/test/process"
 )
@@ -332,6 +334,38 @@ func TestNoRightToListen(t *testing.T) {
 	must(t, c.Probe(ctx))
 	if log.count("refuses the subscription") != 1 || log.count("pass word") > 0 {
 		t.Errorf("the log says\n%s", log)
+	}
+}
+
+// TestRightsInDocumentation: an ACL user with the rights that docs/how-to/deploy.md names can do all that the cache does.
+func TestRightsInDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../docs/how-to/deploy.md")
+	must(t, err)
+	_, rights, _ := strings.Cut(string(page), "ACL SETUSER portico ")
+	rights, _, _ = strings.Cut(rights, "\n")
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	command := []any{"ACL", "SETUSER", "portico"}
+	for _, word := range strings.Fields(rights) {
+		command = append(command, word)
+	}
+	must(t, s.client.Do(ctx, command...).Err())
+	options := on(s)
+	options.Redis.Username, options.Redis.Password = "portico", "PASSWORD"
+	c := settled(t, openCache(t, f, options))
+	must(t, c.Probe(ctx))
+	mustAsk(t, c, withKey("k"))
+	mustWrite(t, c)
+	must(t, c.Purge(ctx, "P"))
+	mustAsk(t, c, withKey("k"))
+	_, err = c.Lookup(ctx, "P", "")
+	must(t, err)
+	must(t, c.Purge(ctx, ""))
+	for i := range maxIndexed { // more than are listed of a product
+		must(t, s.client.ZAdd(ctx, c.keys.index("P"), redis.Z{Score: 1e15, Member: i}).Err())
+	}
+	mustAsk(t, c, withKey("k"))
+	if denied, err := s.client.Do(ctx, "ACL", "LOG").Slice(); err != nil || len(denied) > 0 {
+		t.Errorf("Redis refused %v, error %v", denied, err)
 	}
 }
 
