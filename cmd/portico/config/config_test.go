@@ -85,6 +85,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"second document", withTracker + "---\nlisten: :80\n", []string{"c.yaml:2:1: a second document begins here: one file is one configuration"}},
 		{"merge key", withTracker + "limits:\n  <<: {depth: 5}\n", []string{`c.yaml:3:3: unknown key "<<" in limits`}},
 		{"key that is no word", withTracker + "? [a]\n: b\n", []string{"c.yaml:2:3: a key must be a plain word"}},
+		{"network of mapped addresses", withTracker + "trusted_proxies: ['::ffff:10.0.0.0/104']\n",
+			[]string{`c.yaml:2:19: trusted_proxies[0]: "::ffff:10.0.0.0/104" is not an address or network such as 10.0.0.0/8`}},
 		{"bad network", withTracker + "trusted_proxies: [10.0.0.0/8, 10.0.0.0/40]\n",
 			[]string{`c.yaml:2:31: trusted_proxies[1]: "10.0.0.0/40" is not an address or network such as 10.0.0.0/8`}},
 		{"tracker's name", "trackers: {Main_1: {url: 'http://a/'}, b: {url: 'http://b/'}}\n",

@@ -59,7 +59,9 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		if address, bad := netip.ParseAddr(text); bad == nil {
 			text = fmt.Sprintf("%s/%d", text, address.BitLen()) // a network of one
 		}
-		*target, err = netip.ParsePrefix(text)
+		if *target, err = netip.ParsePrefix(text); target.Addr().Is4In6() { // which no address of a client is in
+			err = strconv.ErrSyntax
+		}
 		*target = target.Masked()
 		return "an address or network such as 10.0.0.0/8", err
 	case *switchover.Range:
