@@ -388,6 +388,20 @@ func TestWhyRedisIsAway(t *testing.T) {
 	}
 }
 
+// TestRedisThatIsSlowAtStart: the log says that Redis is unreachable only if it says later that it is back.
+func TestRedisThatIsSlowAtStart(t *testing.T) {
+	s, log := startServer(t), &sharedLog{}
+	options := log.options(on(s))
+	options.Redis.Timeout = redisTimeout
+	s.pause()
+	c := openCache(t, &fakeTracker{}, options)
+	s.resume()
+	settled(t, c)
+	eventually(t, "the log agrees with the state", func() bool {
+		return c.Status().Redis && log.count("redis unreachable") == log.count("redis reachable again") && log.count("cause=") > 0
+	})
+}
+
 // TestRedisThatRefusesWrites, as a copy of another one does and one whose disk is full, is away until it takes them, and that is
 // said once. What was written meanwhile counts.
 func TestRedisThatRefusesWrites(t *testing.T) {
