@@ -341,16 +341,16 @@ func TestNoRightToListen(t *testing.T) {
 func TestRightsInDocumentation(t *testing.T) {
 	page, err := os.ReadFile("../docs/how-to/deploy.md")
 	must(t, err)
-	_, rights, _ := strings.Cut(string(page), "ACL SETUSER portico ")
+	_, rights, _ := strings.Cut(string(page), "ACL SETUSER cache ")
 	rights, _, _ = strings.Cut(rights, "\n")
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
-	command := []any{"ACL", "SETUSER", "portico"}
+	command := []any{"ACL", "SETUSER", "cache"}
 	for _, word := range strings.Fields(rights) {
 		command = append(command, word)
 	}
 	must(t, s.client.Do(ctx, command...).Err())
 	options := on(s)
-	options.Redis.Username, options.Redis.Password = "portico", "PASSWORD"
+	options.Redis.Username, options.Redis.Password = "cache", "PASSWORD"
 	c := settled(t, openCache(t, f, options))
 	must(t, c.Probe(ctx))
 	mustAsk(t, c, withKey("k"))
