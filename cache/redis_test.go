@@ -345,7 +345,7 @@ func TestRightsInDocumentation(t *testing.T) {
 	rights, _, _ = strings.Cut(rights, "\n")
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
 	command := []any{"ACL", "SETUSER", "cache"}
-	for _, word := range strings.FieldsSeq(rights) {
+	for word := range strings.FieldsSeq(rights) {
 		command = append(command, word)
 	}
 	must(t, s.client.Do(ctx, command...).Err())
