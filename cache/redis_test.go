@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"portico/mapping"
 	processes "portico/test/process"
 )
@@ -335,6 +337,38 @@ func TestNoRightToListen(t *testing.T) {
 	}
 }
 
+// TestRightsInDocumentation: an ACL user with the rights that docs/how-to/deploy.md names can do all that the cache does.
+func TestRightsInDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../docs/how-to/deploy.md")
+	must(t, err)
+	_, rights, _ := strings.Cut(string(page), "ACL SETUSER cache ")
+	rights, _, _ = strings.Cut(rights, "\n")
+	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
+	command := []any{"ACL", "SETUSER", "cache"}
+	for word := range strings.FieldsSeq(rights) {
+		command = append(command, word)
+	}
+	must(t, s.client.Do(ctx, command...).Err())
+	options := on(s)
+	options.Redis.Username, options.Redis.Password = "cache", "PASSWORD"
+	c := settled(t, openCache(t, f, options))
+	must(t, c.Probe(ctx))
+	mustAsk(t, c, withKey("k"))
+	mustWrite(t, c)
+	must(t, c.Purge(ctx, "P"))
+	mustAsk(t, c, withKey("k"))
+	_, err = c.Lookup(ctx, "P", "")
+	must(t, err)
+	must(t, c.Purge(ctx, ""))
+	for i := range maxIndexed { // more than are listed of a product
+		must(t, s.client.ZAdd(ctx, c.keys.index("P"), redis.Z{Score: 1e15, Member: i}).Err())
+	}
+	mustAsk(t, c, withKey("k"))
+	if denied, err := s.client.Do(ctx, "ACL", "LOG").Slice(); err != nil || len(denied) > 0 {
+		t.Errorf("Redis refused %v, error %v", denied, err)
+	}
+}
+
 // TestWhyRedisIsAway: what keeps Redis from answering is in the log, and no secret.
 func TestWhyRedisIsAway(t *testing.T) {
 	s, f, ctx := startServer(t), &fakeTracker{}, context.Background()
@@ -352,6 +386,20 @@ func TestWhyRedisIsAway(t *testing.T) {
 	if log.count("pass word") > 0 {
 		t.Errorf("the log says\n%s", log)
 	}
+}
+
+// TestRedisThatIsSlowAtStart: the log says that Redis is unreachable only if it says later that it is back.
+func TestRedisThatIsSlowAtStart(t *testing.T) {
+	s, log := startServer(t), &sharedLog{}
+	options := log.options(on(s))
+	options.Redis.Timeout = redisTimeout
+	s.pause()
+	c := openCache(t, &fakeTracker{}, options)
+	s.resume()
+	settled(t, c)
+	eventually(t, "the log agrees with the state", func() bool {
+		return c.Status().Redis && log.count("redis unreachable") == log.count("redis reachable again") && log.count("cause=") > 0
+	})
 }
 
 // TestRedisThatRefusesWrites, as a copy of another one does and one whose disk is full, is away until it takes them, and that is

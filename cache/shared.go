@@ -78,7 +78,7 @@ func openShared(options Options, now func() time.Time) *Shared {
 	s.generation = &generations{remote: s.remote, keys: s.keys, channel: s.keys.channel(s.redis.DB), now: now}
 	s.generation.current.Store(&token{})
 	if err := s.check(s.life); err != nil {
-		options.Logger.Warn("redis unreachable; bypassing the shared cache", "cause", err)
+		options.Logger.Warn("redis cannot be used yet", "cause", err)
 	}
 	options.Observer.RedisState(s.remote.breaker.allows())
 	s.work.Go(s.watch)

@@ -63,7 +63,7 @@ func checkCommand(env environment) *cobra.Command {
 		"Exit code 1 when it could not start."
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().BoolVar(&shown, "print", false, "print the configuration with all defaults, and the origin of each value")
-	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state, and make and remove a file in blobs.dir")
+	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state, and make and remove a file in blobs.dir and in the spool of the journal")
 	o.flags(c.Flags())
 	return c
 }

@@ -37,7 +37,12 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (list []
 		}
 		list = append(list, entry{"probe", name + ": " + found})
 	}
-	probe("payloads", func(context.Context) (string, error) { return probePayloads(cfg.Blobs.Dir) })
+	probe("payloads", func(context.Context) (string, error) { return probeDirectory("blobs.dir", cfg.Blobs.Dir, false) })
+	if journal := &cfg.Switchover.Journal; cfg.Candidate != "" && journal.Keys != nil {
+		probe("journal", func(context.Context) (string, error) {
+			return probeDirectory("switchover.journal.spool", journal.Spool, true)
+		})
+	}
 	for _, name := range config.SortedKeys(cfg.Trackers) {
 		probe("tracker "+name, func(ctx context.Context) (string, error) { return probeTracker(ctx, cfg, name) })
 	}
@@ -71,11 +76,14 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 	return "responds", nil
 }
 
-// probePayloads makes a file where large payloads are kept, and removes it.
-func probePayloads(dir string) (string, error) {
+// probeDirectory makes a file in the directory that a key names, and removes it. made says that serve makes a directory that is missing.
+func probeDirectory(key, dir string, made bool) (string, error) {
 	file, err := os.CreateTemp(dir, "portico-blob-*")
+	if made && errors.Is(err, os.ErrNotExist) {
+		return "will be created", nil
+	}
 	if err != nil {
-		return "", fmt.Errorf("%w; check blobs.dir", err)
+		return "", fmt.Errorf("%w; check %s", err, key)
 	}
 	return "can be stored", errors.Join(file.Close(), os.Remove(file.Name()))
 }

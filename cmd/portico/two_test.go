@@ -131,7 +131,10 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 	_, plain := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	_, marked := startTracker(t, tracker.Options{Seed: tracker.SeedDemo, Product: "isolated-here"})
 	const isolated = "canary: {isolated: true, marker: isolated-here}\n"
-	folder := t.TempDir()
+	folder, secret := t.TempDir(), writeFile(t, "key", strings.Repeat("k", 16))
+	spool := func(dir string) string {
+		return "switchover: {journal: {key_file: '" + secret + "', spool: '" + dir + "'}}\n"
+	}
 	for name, tt := range map[string]struct {
 		old, candidate, state, more string
 		code                        int
@@ -143,6 +146,9 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe       marker: the candidate has it, the primary tracker has not\n"},
 		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
 		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
+		"spool":              {plain, marked, "g.db", spool(folder), exitOK, "probe       journal: can be stored\n"},
+		"spool of serve":     {plain, marked, "h.db", spool(folder + "/spool"), exitOK, "probe       journal: will be created\n"},
+		"no spool":           {plain, marked, "i.db", spool(secret + "/spool"), exitFailed, "not a directory; check switchover.journal.spool\n"},
 		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product \"isolated-here\" too, or cannot be asked"},
 	} {
 		t.Run(name, func(t *testing.T) {

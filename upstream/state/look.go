@@ -17,6 +17,9 @@ type Found struct {
 	Rules           bool
 }
 
+// mayCreate returns 1 if tables can be created in a PostgreSQL database, which Open needs at each start.
+const mayCreate = "SELECT count(*) WHERE has_schema_privilege(current_schema(), 'CREATE') AND current_setting('transaction_read_only') = 'off'"
+
 // Look reads a database and changes neither its form nor a file. To see that files can be made beside one of SQLite, it makes one and removes
 // it. Its errors are those of Open.
 func Look(ctx context.Context, dsn string) (found Found, err error) {
@@ -52,6 +55,9 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 		s.writer = s.reader
 	}
 	in := s.session(ctx)
+	if config != nil && one[int](in, mayCreate) == 0 {
+		in.fail(errors.New("its user may not create tables in the current schema, or it is read-only: make the user its owner, or grant CREATE on the schema"))
+	}
 	if one[int](in, exists) > 0 {
 		found.Version = one[int](in, "SELECT max(version) FROM portico_schema")
 	}

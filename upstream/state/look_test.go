@@ -29,6 +29,13 @@ func TestLookChangesNothing(t *testing.T) {
 		t.Errorf("in memory, which needs no file: %v", err)
 	}
 	onShared(t, func(t *testing.T, dsn string) {
+		if strings.HasPrefix(dsn, "postgres:") {
+			for _, setting := range []string{"&search_path=absent", "&default_transaction_read_only=on"} {
+				if _, err := Look(t.Context(), dsn+setting); err == nil || !strings.Contains(err.Error(), "may not create tables") {
+					t.Errorf("%s: %v", setting, err)
+				}
+			}
+		}
 		s, newest := open(t, dsn), versions(t)
 		if found, err := Look(t.Context(), dsn); err != nil || found != (Found{Version: newest, Newest: newest}) {
 			t.Errorf("a new one: %+v, %v", found, err)

@@ -88,16 +88,21 @@ func transient(status int) bool {
 	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
-// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.
+// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date of its own clock; 0 when a response does not tell.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+		return max(time.Millisecond, time.Duration(seconds)*time.Second)
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, time.Until(at))
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
 	}
-	return 0
+	now, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(time.Millisecond, at.Sub(now))
 }
 
 // budget keeps retries to a share of the reads: every read earns a fraction of a retry. When a tracker fails for everybody,

@@ -448,7 +448,8 @@ func TestAnswerOfALaterTryTakesItsTime(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"17": 17 * time.Second, "": 0, "-1": 0, "soon": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "99999999999999999999": 0,
+		"17": 17 * time.Second, "": 0, "-1": 0, "soon": 0, "99999999999999999999": 0,
+		"0": time.Millisecond, "Wed, 21 Oct 2015 07:28:00 GMT": time.Millisecond, // at once
 	} {
 		if got := RetryAfter(http.Header{"Retry-After": {text}}); got != want {
 			t.Errorf("%q means %v, want %v", text, got, want)
@@ -457,6 +458,10 @@ func TestRetryAfter(t *testing.T) {
 	later := http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}
 	if got := RetryAfter(later); got < 58*time.Minute || got > time.Hour {
 		t.Errorf("an hour from now means %v", got)
+	}
+	slow := http.Header{"Retry-After": {"Wed, 21 Oct 2015 07:28:30 GMT"}, "Date": {"Wed, 21 Oct 2015 07:28:00 GMT"}}
+	if got := RetryAfter(slow); got != 30*time.Second {
+		t.Errorf("half a minute by the clock of the tracker means %v", got)
 	}
 }
 

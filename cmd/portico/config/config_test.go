@@ -68,6 +68,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			`c.yaml:5:8: limits.ids: 0 is less than 1`,
 			`c.yaml:7:14: cache.ttl: "5" is not a duration such as 500ms, 30s or 5m`,
 		}},
+		{"fraction of a whole number", withTracker + "limits: {rate: {anonymous: {per_second: 0.5}}, queue: 1_000, ids: 0x10}\n",
+			[]string{`c.yaml:2:41: limits.rate.anonymous.per_second: "0.5" is not a whole number`}},
 		{"too much", withTracker + "limits: {header: 1GiB}\n",
 			[]string{"c.yaml:2:18: limits.header: 1GiB is more than 16MiB"}},
 		{"list for a text", withTracker + "listen: [a]\n", []string{"c.yaml:2:9: listen: is a list, but must be a plain value"}},
@@ -83,6 +85,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"second document", withTracker + "---\nlisten: :80\n", []string{"c.yaml:2:1: a second document begins here: one file is one configuration"}},
 		{"merge key", withTracker + "limits:\n  <<: {depth: 5}\n", []string{`c.yaml:3:3: unknown key "<<" in limits`}},
 		{"key that is no word", withTracker + "? [a]\n: b\n", []string{"c.yaml:2:3: a key must be a plain word"}},
+		{"network of mapped addresses", withTracker + "trusted_proxies: ['::ffff:10.0.0.0/104']\n",
+			[]string{`c.yaml:2:19: trusted_proxies[0]: "::ffff:10.0.0.0/104" is not an address or network such as 10.0.0.0/8`}},
 		{"bad network", withTracker + "trusted_proxies: [10.0.0.0/8, 10.0.0.0/40]\n",
 			[]string{`c.yaml:2:31: trusted_proxies[1]: "10.0.0.0/40" is not an address or network such as 10.0.0.0/8`}},
 		{"tracker's name", "trackers: {Main_1: {url: 'http://a/'}, b: {url: 'http://b/'}}\n",
@@ -219,6 +223,7 @@ func TestTrackerURL(t *testing.T) {
 		"ftp://tracker.example/":        "must begin with",
 		"tracker.example":               "must begin with",
 		"http:///bugs":                  "has no host",
+		"http://bücher.example/":        "has a host that is neither",
 		"http://me:hunter2@host/":       "must not hold a name or password",
 		"http://host/?a=b":              "must not have a query",
 		"http://host/?":                 "must not have a query",
@@ -230,6 +235,7 @@ func TestTrackerURL(t *testing.T) {
 	} {
 		wantProblem(t, "trackers: {main: {url: '"+url+"'}}\n", want)
 	}
+	wantProblem(t, "listen: ':80'\ntrackers: {main: {url: http://localhost/}}\n", "is where Portico itself listens")
 }
 
 func TestRedis(t *testing.T) {

@@ -181,7 +181,7 @@ func (t *Tracker) SentHost() transport.Host {
 // says that certificates are given for it.
 func (c *checker) baseURL(key, text, login string, certificates bool) {
 	u, err := parseURL(text)
-	problem, last := "", path.Base(u.Path)
+	problem, last, port := "", path.Base(u.Path), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	switch {
 	case err != nil:
 		problem = err.Error()
@@ -189,6 +189,8 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 		problem = "must begin with http:// or https://"
 	case u.Hostname() == "":
 		problem = "has no host"
+	case !is(u.Host, "host"):
+		problem = "has a host that is neither a name in ASCII (xn--… for others) nor an address"
 	case u.User != nil:
 		problem = "must not hold a name or password: " + login
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
@@ -197,7 +199,7 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 		problem = "must not have . or .. in its path"
 	case last == "rest" || last == "rest.cgi":
 		problem = "is the REST interface: give the front page, without /" + last
-	case leadsTo(u.Hostname(), u.Port(), c.Listen), leadsTo(u.Hostname(), u.Port(), c.Admin.Listen):
+	case leadsTo(u.Hostname(), port, c.Listen), leadsTo(u.Hostname(), port, c.Admin.Listen):
 		problem = "is where Portico itself listens"
 	}
 	if problem != "" {
@@ -262,6 +264,9 @@ func (c *checker) journal() {
 		c.errorf("switchover.journal", "%v", err)
 	}
 	replicates := slices.ContainsFunc(c.Switchover.Rules, func(r switchover.Rule) bool { return r.Replicate })
+	if info, err := os.Stat(settings.Spool); settings.Key.Given() && (settings.Spool == "" || err == nil && !info.IsDir()) {
+		c.errorf("switchover.journal.spool", "%q is not a directory", settings.Spool)
+	}
 	switch {
 	case replicates && !settings.Key.Given():
 		c.errorf("switchover.journal", "rules replicate, so it needs key_file or key_env: at least 16 random bytes that encrypt what is recorded")

@@ -59,7 +59,9 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		if address, bad := netip.ParseAddr(text); bad == nil {
 			text = fmt.Sprintf("%s/%d", text, address.BitLen()) // a network of one
 		}
-		*target, err = netip.ParsePrefix(text)
+		if *target, err = netip.ParsePrefix(text); target.Addr().Is4In6() { // which no address of a client is in
+			err = strconv.ErrSyntax
+		}
 		*target = target.Masked()
 		return "an address or network such as 10.0.0.0/8", err
 	case *switchover.Range:
@@ -88,6 +90,10 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 			err = errors.Join(err, parse(v.Index(i), item, tag))
 		}
 		return "", err
+	case reflect.Int, reflect.Int64: // YAML would cut off a fraction
+		n, err := strconv.ParseInt(text, 0, 64)
+		v.SetInt(n)
+		return "a whole number", err
 	case reflect.Bool:
 		what = "true or false"
 	case reflect.Float64:
@@ -96,12 +102,12 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 	if err = yaml.Unmarshal([]byte(text), v.Addr().Interface()); text == "" {
 		err = strconv.ErrSyntax
 	}
-	return cmp.Or(what, "a whole number"), err
+	return what, err
 }
 
 // The parts of formats.
 const (
-	hostPattern = `([^\]\[:/?#@\s]+|\[[^\]\[]+\])`
+	hostPattern = `([\w.-]+|\[[\w.:%-]+\])`
 	portPattern = `:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]?\d{1,4})`
 )
 
