@@ -190,6 +190,18 @@ func TestEmbeddedServerMakesRoom(t *testing.T) {
 	}
 }
 
+// TestEmbeddedServerKeepsEverySize: the pipe to the server holds nothing, and the server reads it in pieces of 4 KiB.
+func TestEmbeddedServerKeepsEverySize(t *testing.T) {
+	c := openCache(t, &fakeTracker{}, Options{})
+	for size := 3000; size < 4300; size += 50 {
+		a := askFor(t.Context(), c, withKey("k"), mapping.FlagTypesRequest{Product: "P", Component: strings.Repeat("x", size)})
+		must(t, a.err)
+		if !a.cache.Stored {
+			t.Errorf("the response for a name of %d bytes is not stored", size)
+		}
+	}
+}
+
 func TestTimePassesInTheEmbeddedServer(t *testing.T) {
 	c := openCache(t, &fakeTracker{}, Options{Settings: Settings{TTL: 200 * time.Millisecond}})
 	mustAsk(t, c, withKey("k"))

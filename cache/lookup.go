@@ -139,8 +139,12 @@ func (c *Cache) store(ctx context.Context, found *lookup, e *entry) bool {
 	keep := c.options.entryLife()
 	var listed *redis.IntCmd
 	err := c.remote.do(ctx, "store", func(ctx context.Context) error {
+		// Apart from the others: the pipe to an embedded server holds nothing, so a server that responds to a long command while
+		// the client still writes the next one would wait for ever.
+		if err := c.remote.client.Set(ctx, found.name, value, keep).Err(); err != nil {
+			return err
+		}
 		pipe := c.remote.client.Pipeline()
-		pipe.Set(ctx, found.name, value, keep)
 		pipe.PExpire(ctx, c.keys.lease(found.name, found.stamp), leaseRest)
 		pipe.ZAdd(ctx, index, redis.Z{Score: float64(now.Add(keep).UnixMilli()), Member: found.name})
 		pipe.ZRemRangeByScore(ctx, index, "-inf", strconv.FormatInt(now.UnixMilli(), 10))

@@ -100,6 +100,9 @@ func (s *step) again(counts bool, cause error) {
 	}
 }
 
+// codeHidden says that the caller may not read an attachment, which its submitter may change nevertheless (tracker-behaviour.md section 5).
+const codeHidden = 304
+
 // failed notes why an attempt failed. A tracker that refuses a write would refuse it again, unless it lacks what another lane will make.
 func (s *step) failed(cause error) {
 	refusal, ok := errors.AsType[*mapping.Error](cause)
@@ -108,7 +111,7 @@ func (s *step) failed(cause error) {
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
-	case upstream.RefusesLogin(cause) && s.shown() != nil:
+	case s.shown() != nil && (upstream.RefusesLogin(cause) || ok && refusal.Code == codeHidden):
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
@@ -310,7 +313,7 @@ func (s *step) made(ctx context.Context, at side, id int64) {
 		s.learn(s.of.kind, objectID(e.Made), id)
 	}
 	if err := s.learnSetFlags(ctx, at); err != nil {
-		s.again(true, fmt.Errorf("learn the ids of flags: %w", err))
+		s.failed(fmt.Errorf("learn the ids of flags: %w", err))
 		return
 	}
 	if e.Status == state.JournalPending {

@@ -18,6 +18,7 @@ import (
 
 	"portico/mapping"
 	"portico/test/process"
+	"portico/test/tracker"
 	"portico/upstream"
 	"portico/upstream/journal"
 	"portico/upstream/state"
@@ -703,6 +704,31 @@ func TestCopiesShowTheirCaller(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCopyOfWhatItsCallerMayNotRead: trackers let the submitter of a private attachment change it, but not read it by its id.
+func TestCopyOfWhatItsCallerMayNotRead(t *testing.T) {
+	s := set(t)
+	s.settings.Caller = func(_, _ string, shown *upstream.Caller) (upstream.Caller, bool, bool) {
+		if shown != nil {
+			return *shown, true, true
+		}
+		return s.caller(), false, true
+	}
+	s.pairing(t)
+	j := s.start(t)
+	for _, update := range []mapping.AttachmentUpdate{
+		{Comment: new("a comment of the submitter")}, {Flags: []mapping.FlagChange{{Name: new("review"), Status: "?"}}},
+	} {
+		update.IDs = []int64{7} // a private one
+		intent := intent(upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &update})
+		intent.Shown = upstream.Caller{Credentials: upstream.Credentials{APIKey: tracker.FixtureKeys()["exinsider"]}}
+		done := begin(t, j, intent)
+		response := intent.Call.Make(t.Context(), s.main, intent.Shown)
+		must(t, response.Err)
+		done(t.Context(), response)
+	}
+	s.drained(t, state.JournalApplied)
 }
 
 // TestFlagsThatAreGoneAreFollowed: a flag is set and cleared at the target before the first of it is copied.
