@@ -1,6 +1,7 @@
 package process
 
 import (
+	"bytes"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,8 @@ type Relay struct {
 	Delay atomic.Int64
 	// Silent keeps the connections and passes nothing.
 	Silent atomic.Bool
+	// CutBefore and CutAfter are how many of the next COMMITs of PostgreSQL end their connection: before the server gets them, or before its response.
+	CutBefore, CutAfter atomic.Int64
 
 	mu    sync.Mutex
 	down  bool
@@ -61,8 +64,14 @@ func (r *Relay) serve(in net.Conn, server string) {
 	r.conns[in], r.conns[out] = struct{}{}, struct{}{}
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { r.pass(out, in, false) })
-	both.Go(func() { r.pass(in, out, true) })
+	var deaf atomic.Bool // what the server sends is dropped
+	both.Go(func() { r.pass(out, in, func(data []byte) bool { return r.cuts(data, out, &deaf) }) })
+	both.Go(func() {
+		r.pass(in, out, func([]byte) bool {
+			time.Sleep(time.Duration(r.Delay.Load()))
+			return deaf.Load()
+		})
+	})
 	both.Wait()
 	r.mu.Lock()
 	delete(r.conns, in)
@@ -70,13 +79,14 @@ func (r *Relay) serve(in net.Conn, server string) {
 	r.mu.Unlock()
 }
 
-func (r *Relay) pass(to, from net.Conn, late bool) {
+// pass passes what ends does not want the connection to end with.
+func (r *Relay) pass(to, from net.Conn, ends func(data []byte) bool) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if late {
-			time.Sleep(time.Duration(r.Delay.Load()))
+		if ends(buffer[:n]) {
+			return
 		}
 		if n > 0 && !r.Silent.Load() {
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -87,6 +97,22 @@ func (r *Relay) pass(to, from net.Conn, late bool) {
 			return
 		}
 	}
+}
+
+// cuts reports whether what a client sends to a server is a COMMIT with which the connection ends, and passes one that the server shall get.
+func (r *Relay) cuts(data []byte, server net.Conn, deaf *atomic.Bool) bool {
+	if !bytes.Contains(data, []byte("commit\x00")) {
+		return false
+	}
+	if r.CutBefore.Load() > 0 && r.CutBefore.Add(-1) >= 0 {
+		return true
+	}
+	if r.CutAfter.Load() > 0 && r.CutAfter.Add(-1) >= 0 {
+		deaf.Store(true)
+		_, _ = server.Write(data)
+		return true
+	}
+	return false
 }
 
 // Cut resets every connection.

@@ -54,6 +54,34 @@ func TestIntentSurvivesACrash(t *testing.T) {
 	}
 }
 
+// TestUnknownCreateThatTheTrackerHasChanged: trackers cut the path of a file name and long summaries. One that changes the content leaves an operator to decide.
+func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(made *mapping.AttachmentCreate)
+		want   state.JournalStatus
+	}{
+		"file name and summary": {func(*mapping.AttachmentCreate) {}, state.JournalApplied},
+		"content": {func(made *mapping.AttachmentCreate) {
+			made.Data = attach(t, nil, "", "other line ends").CreateAttachment.Data
+		}, state.JournalParked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			call := attach(t, []string{"1"}, strings.Repeat("long ", 60), "content")
+			call.CreateAttachment.FileName = new(`C:\work\file.txt`)
+			made := *call.CreateAttachment
+			tt.change(&made)
+			done := begin(t, j, intent(call))
+			must(t, upstream.Call{Operation: call.Operation, CreateAttachment: &made}.Make(t.Context(), s.main, s.caller()).Err)
+			done(t.Context(), upstream.Response{Err: errUnknown})
+			if all := s.drained(t, state.JournalApplied, state.JournalParked, state.JournalRefused); all[0].Status != tt.want {
+				t.Errorf("it is %s, want %s: %s", all[0].Status, tt.want, all[0].Reason)
+			}
+		})
+	}
+}
+
 // TestUnknownFlagTypeIsReadBack: a create of a flag type whose response was lost is found at the target, and copied, or is not there.
 func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 	for name, want := range map[string]state.JournalStatus{"carried out": state.JournalApplied, "lost": state.JournalRefused} {

@@ -142,11 +142,13 @@ func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (
 		WHERE seq = ? AND status = ?`, name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, from)
 }
 
-// PutJournal stores what has changed of an entry whose status was from. With an action it leaves an audit record. ErrNotFound says that the
+// PutJournal stores what has changed of an entry whose status was from, except for its attempt. With an action it leaves an audit record. ErrNotFound says that the
 // entry has another status by now.
 func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
 	record.Subject = fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
 	return s.record(ctx, "changing an entry of the journal", record, func(tx *session) {
+		// An attempt may have begun since e was read.
+		e.Attempt = one[[]byte](tx, "SELECT attempt FROM portico_journal WHERE seq = ?"+tx.forUpdate, e.Seq)
 		if tx.putEntry(&e, from, s.now()) == 0 {
 			tx.fail(ErrNotFound)
 		}
