@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -88,7 +89,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 			w.journal.shown.Set(e.Seq, new(w.intent.Shown))
 		}
 	}
-	if w.commit(context.WithoutCancel(ctx)) && refused {
+	if w.commit(context.WithoutCancel(ctx), response) && refused {
 		w.journal.removeContent(w.settings, w.entries...)
 	}
 	for _, e := range w.entries {
@@ -102,14 +103,18 @@ func (w *write) each(status state.JournalStatus, reason string) {
 	}
 }
 
-// commit stores the outcome. While the store is away it tries for a while. After that the intent stays, so that the outcome is read back from the
+// commit stores the outcome, or counts a write whose intent the store has lost. While the store is away it tries for a while. After that the intent stays, so that the outcome is read back from the
 // tracker, or an operator decides.
-func (w *write) commit(ctx context.Context) bool {
+func (w *write) commit(ctx context.Context, response upstream.Response) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	for {
 		err := w.journal.store.EndJournal(ctx, w.journal.holder, slices.Clone(w.entries))
 		if err == nil {
+			return true
+		}
+		if errors.Is(err, state.ErrNotFound) { // it has failed over without its last changes, or was restored
+			w.journal.lost(ctx, w.intent, state.LossMissed)(ctx, response)
 			return true
 		}
 		if !upstream.Pause(ctx, 50*time.Millisecond) {

@@ -115,13 +115,15 @@ const unknownHolder = ""
 
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time. What a tracker has
-// refused leaves nothing, or a client with an invalid key could fill the store.
+// refused leaves nothing, or a client with an invalid key could fill the store. ErrNotFound says that the store has lost an entry.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
 	return s.share(ctx, "ending a journalled write", func(tx *session) {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
-			tx.putEntry(e, JournalBegun, now)
+			if tx.putEntry(e, JournalBegun, now) == 0 {
+				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ?", e.Seq)
+			}
 			if e.Status == JournalRefused && e.Reason == "" {
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
 			}
