@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -214,16 +213,7 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 // TestACopyThatCouldNotBeNotedIsMadeLater: the store is away for a moment when a copy is to be made, so nothing is sent, and nothing is unknown.
 func TestACopyThatCouldNotBeNotedIsMadeLater(t *testing.T) {
 	s := set(t)
-	server := process.PostgresServer(t)
-	s.dsn = server.DSN
-	s.store = s.open(t)
-	address, err := url.Parse(server.DSN)
-	must(t, err)
-	relay := process.StartRelay(t, address.Host)
-	address.Host = relay.Address
-	s.dsn = address.String()
-	j := s.journal(s.open(t))
-	t.Cleanup(j.Close)
+	j, relay := s.relayed(t)
 	must(t, s.operator().Start(t.Context()))
 	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
 	relay.CutBefore.Store(1)

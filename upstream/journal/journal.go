@@ -104,8 +104,9 @@ type Journal struct {
 }
 
 const (
-	// storeTimeout bounds how long a write waits for the store.
-	storeTimeout = 5 * time.Second
+	// storeTimeout bounds how long a write waits for the store, outcomeTimeout how long a client waits for its response while the store is away.
+	storeTimeout   = 5 * time.Second
+	outcomeTimeout = 3 * storeTimeout
 	// shownTime is how long a caller is remembered for the copy of its write, maxShown bounds those that are.
 	shownTime = time.Minute
 	maxShown  = 10_000

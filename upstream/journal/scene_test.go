@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,6 +89,21 @@ func (s *scene) start(t *testing.T) *journal.Journal {
 // journal starts a journal, which the caller closes.
 func (s *scene) journal(store *state.Store) *journal.Journal {
 	return journal.New(journal.Options{Store: store, Settings: s.settings, Logger: slog.New(slog.NewTextHandler(&s.log, nil)), Observe: func(journal.Status) {}})
+}
+
+// relayed starts a journal whose PostgreSQL is behind a relay.
+func (s *scene) relayed(t *testing.T) (*journal.Journal, *process.Relay) {
+	t.Helper()
+	s.dsn = process.Postgres(t)
+	s.store = s.open(t)
+	address, err := url.Parse(s.dsn)
+	must(t, err)
+	relay := process.StartRelay(t, address.Host)
+	address.Host = relay.Address
+	s.dsn = address.String()
+	j := s.journal(s.open(t))
+	t.Cleanup(j.Close)
+	return j, relay
 }
 
 // operator changes the journal by hand.

@@ -82,6 +82,54 @@ func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
 	}
 }
 
+// TestAClientThatHangsUpLeavesNoIntent: it does so while its intent is committed. An intent that is not sent would park its lane.
+func TestAClientThatHangsUpLeavesNoIntent(t *testing.T) {
+	s := set(t)
+	j, relay := s.relayed(t)
+	relay.Delay.Store(int64(300 * time.Millisecond))
+	ctx, hangUp := context.WithCancel(t.Context())
+	begun := make(chan error, 1)
+	go func() {
+		_, err := j.Begin(ctx, intent(rename(1, "x")))
+		begun <- err
+	}()
+	process.Eventually(t, "the intent is committed", func() bool {
+		all, err := s.store.JournalOf(t.Context(), 1, true)
+		must(t, err)
+		return len(all) > 0
+	})
+	hangUp()
+	if err := <-begun; err != nil {
+		t.Errorf("the intent is committed, and the write is not sent: %v", err)
+	}
+}
+
+// TestOutcomeWaitsForTheStore: a PostgreSQL that starts again, and a connection that ends before it is known whether the outcome was committed, cost no outcome.
+func TestOutcomeWaitsForTheStore(t *testing.T) {
+	for name, disturb := range map[string]func(*process.Relay){
+		"away": func(relay *process.Relay) {
+			relay.Down(true)
+			time.AfterFunc(6*time.Second, func() { relay.Down(false) })
+		},
+		"cut off": func(relay *process.Relay) { relay.CutAfter.Store(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j, relay := s.relayed(t)
+			call := rename(1, "x")
+			done := begin(t, j, intent(call))
+			response := call.Make(t.Context(), s.main, s.caller())
+			must(t, response.Err)
+			disturb(relay)
+			done(t.Context(), response)
+			if status, err := j.Status(t.Context()); err != nil || status.Late != 0 || status.Unresolved != 0 {
+				t.Errorf("got %+v, %v", status, err)
+			}
+			s.drained(t, state.JournalApplied)
+		})
+	}
+}
+
 // TestUnknownFlagTypeIsReadBack: a create of a flag type whose response was lost is found at the target, and copied, or is not there.
 func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 	for name, want := range map[string]state.JournalStatus{"carried out": state.JournalApplied, "lost": state.JournalRefused} {
