@@ -214,7 +214,9 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 			return w.done, nil
 		}
 	}
-	j.removeContent(settings, w.entries...)
+	if !slices.ContainsFunc(w.entries, func(e state.JournalEntry) bool { return e.Seq != 0 }) { // or the store may have them
+		j.removeContent(settings, w.entries...)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, Unavailable(ctx.Err())

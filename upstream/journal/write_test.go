@@ -104,6 +104,22 @@ func TestAClientThatHangsUpLeavesNoIntent(t *testing.T) {
 	}
 }
 
+// TestAnIntentThatIsNotSentKeepsItsContent: the store has committed it and could not say so. It is found out that nothing was carried out.
+func TestAnIntentThatIsNotSentKeepsItsContent(t *testing.T) {
+	s := set(t)
+	s.settings.Timeout = time.Second // a lease lasts three times as long
+	j, relay := s.relayed(t)
+	s.write(t, j, rename(1, "x"))
+	s.drained(t, state.JournalApplied)
+	relay.CutAfter.Store(1)
+	if _, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "large", strings.Repeat("content", 1000)))); err == nil {
+		t.Fatal("it was recorded")
+	}
+	if all := s.drained(t, state.JournalApplied, state.JournalRefused, state.JournalParked); len(all) != 2 || all[1].Status != state.JournalRefused {
+		t.Errorf("got %+v", all)
+	}
+}
+
 // TestOutcomeWaitsForTheStore: a PostgreSQL that starts again, and a connection that ends before it is known whether the outcome was committed, cost no outcome.
 func TestOutcomeWaitsForTheStore(t *testing.T) {
 	for name, disturb := range map[string]func(*process.Relay){
