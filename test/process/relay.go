@@ -3,6 +3,7 @@ package process
 import (
 	"bytes"
 	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,18 @@ func StartRelay(t testing.TB, server string) *Relay {
 		r.all.Wait()
 	})
 	return r
+}
+
+// RelayDatabase starts a relay before the PostgreSQL server of a URL, and returns the URL through the relay.
+func RelayDatabase(t testing.TB, dsn string) (relayed string, r *Relay) {
+	t.Helper()
+	address, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = StartRelay(t, address.Host)
+	address.Host = r.Address
+	return address.String(), r
 }
 
 func (r *Relay) serve(in net.Conn, server string) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,11 +95,8 @@ func (s *scene) relayed(t *testing.T) (*journal.Journal, *process.Relay) {
 	t.Helper()
 	s.dsn = process.Postgres(t)
 	s.store = s.open(t)
-	address, err := url.Parse(s.dsn)
-	must(t, err)
-	relay := process.StartRelay(t, address.Host)
-	address.Host = relay.Address
-	s.dsn = address.String()
+	dsn, relay := process.RelayDatabase(t, s.dsn)
+	s.dsn = dsn
 	j := s.journal(s.open(t))
 	t.Cleanup(j.Close)
 	return j, relay
