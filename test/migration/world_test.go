@@ -51,6 +51,7 @@ type world struct {
 	porticos []*process.Facade
 	trackers [2]*durableTracker
 	database *process.Database // nil with SQLite
+	relay    *process.Relay    // before the database
 	file     string
 	// bugs are those of the product, under the ids that clients know, natives those of each tracker.
 	bugs    []int
@@ -73,7 +74,8 @@ func startWorld(t *testing.T, seed uint64, postgres bool) *world {
 	dsn, processes := "sqlite:"+filepath.Join(dir, "state.db"), 1
 	if postgres {
 		w.database = process.PostgresServer(t)
-		dsn, processes = w.database.DSN, 2
+		dsn, w.relay = process.RelayDatabase(t, w.database.DSN)
+		processes = 2
 	}
 	w.trackers = [2]*durableTracker{startDurable(t, "before"), startDurable(t, "after")}
 	w.file = filepath.Join(dir, "portico.yaml")
@@ -295,7 +297,8 @@ func (w *world) victims(t *testing.T) (all []killed) {
 		all = append(all, killed{"tracker " + d.name, func() { d.Kill(t) }, d.Begin})
 	}
 	if w.database != nil {
-		all = append(all, killed{"PostgreSQL", func() { must(t, w.database.Kill()) }, w.database.Begin})
+		cut := func() { w.relay.CutBefore.Add(1); w.relay.CutAfter.Add(1) }
+		all = append(all, killed{"PostgreSQL", func() { must(t, w.database.Kill()) }, w.database.Begin}, killed{"a COMMIT", cut, func() error { return nil }})
 	}
 	return all
 }

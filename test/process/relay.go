@@ -1,7 +1,9 @@
 package process
 
 import (
+	"bytes"
 	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +18,8 @@ type Relay struct {
 	Delay atomic.Int64
 	// Silent keeps the connections and passes nothing.
 	Silent atomic.Bool
+	// CutBefore and CutAfter are how many of the next COMMITs of PostgreSQL end their connection: before the server gets them, or before its response.
+	CutBefore, CutAfter atomic.Int64
 
 	mu    sync.Mutex
 	down  bool
@@ -48,6 +52,18 @@ func StartRelay(t testing.TB, server string) *Relay {
 	return r
 }
 
+// RelayDatabase starts a relay before the PostgreSQL server of a URL, and returns the URL through the relay.
+func RelayDatabase(t testing.TB, dsn string) (relayed string, r *Relay) {
+	t.Helper()
+	address, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = StartRelay(t, address.Host)
+	address.Host = r.Address
+	return address.String(), r
+}
+
 func (r *Relay) serve(in net.Conn, server string) {
 	out, err := (&net.Dialer{Timeout: time.Second}).Dial("tcp", server)
 	if err != nil {
@@ -61,8 +77,14 @@ func (r *Relay) serve(in net.Conn, server string) {
 	r.conns[in], r.conns[out] = struct{}{}, struct{}{}
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { r.pass(out, in, false) })
-	both.Go(func() { r.pass(in, out, true) })
+	var deaf atomic.Bool // what the server sends is dropped
+	both.Go(func() { r.pass(out, in, func(data []byte) bool { return r.cuts(data, out, &deaf) }) })
+	both.Go(func() {
+		r.pass(in, out, func([]byte) bool {
+			time.Sleep(time.Duration(r.Delay.Load()))
+			return deaf.Load()
+		})
+	})
 	both.Wait()
 	r.mu.Lock()
 	delete(r.conns, in)
@@ -70,13 +92,14 @@ func (r *Relay) serve(in net.Conn, server string) {
 	r.mu.Unlock()
 }
 
-func (r *Relay) pass(to, from net.Conn, late bool) {
+// pass passes what ends does not want the connection to end with.
+func (r *Relay) pass(to, from net.Conn, ends func(data []byte) bool) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if late {
-			time.Sleep(time.Duration(r.Delay.Load()))
+		if ends(buffer[:n]) {
+			return
 		}
 		if n > 0 && !r.Silent.Load() {
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -87,6 +110,22 @@ func (r *Relay) pass(to, from net.Conn, late bool) {
 			return
 		}
 	}
+}
+
+// cuts reports whether what a client sends to a server is a COMMIT with which the connection ends, and passes one that the server shall get.
+func (r *Relay) cuts(data []byte, server net.Conn, deaf *atomic.Bool) bool {
+	if !bytes.Contains(data, []byte("commit\x00")) {
+		return false
+	}
+	if r.CutBefore.Load() > 0 && r.CutBefore.Add(-1) >= 0 {
+		return true
+	}
+	if r.CutAfter.Load() > 0 && r.CutAfter.Add(-1) >= 0 {
+		deaf.Store(true)
+		_, _ = server.Write(data)
+		return true
+	}
+	return false
 }
 
 // Cut resets every connection.

@@ -260,6 +260,7 @@ func attemptAfter(present []thing) []byte {
 // make commits the attempt and makes the call.
 func (s *step) make(ctx context.Context, at side) {
 	if !s.begun && !s.begin(ctx) {
+		s.entry.Attempt = s.from.Attempt // nothing is sent
 		return
 	}
 	s.name(at)

@@ -211,6 +211,20 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 	}
 }
 
+// TestACopyThatCouldNotBeNotedIsMadeLater: the store is away for a moment when a copy is to be made, so nothing is sent, and nothing is unknown.
+func TestACopyThatCouldNotBeNotedIsMadeLater(t *testing.T) {
+	s := set(t)
+	j, relay := s.relayed(t)
+	must(t, s.operator().Start(t.Context()))
+	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+	relay.CutBefore.Store(1)
+	must(t, s.operator().Resume(t.Context()))
+	all := s.drained(t, state.JournalApplied, state.JournalParked)
+	if got := s.named(t, s.next, "1", "once"); got != 1 || all[0].Status == state.JournalParked || relay.CutBefore.Load() != 0 {
+		t.Errorf("there are %d copies, and %+v", got, all)
+	}
+}
+
 // TestLateAttemptIsWaitedFor: the receiver may carry a copy out after its response was lost.
 func TestLateAttemptIsWaitedFor(t *testing.T) {
 	s := set(t)
@@ -329,12 +343,12 @@ func TestUnknownCommentIsFound(t *testing.T) {
 		comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
 		must(t, err)
 		for _, one := range comments {
-			n += strings.Count(one.Text, "said once")
+			n += strings.Count(one.Text, "said\nonce")
 		}
 		return n
 	}
 	call := rename(id, "commented")
-	call.UpdateAttachments.Comment = new("said once")
+	call.UpdateAttachments.Comment = new("said\r\nonce")    // trackers end lines in their own way
 	must(t, call.Make(t.Context(), s.next, s.caller()).Err) // an earlier comment that looks alike
 	s.next.fail(nil, firstTimes(1, errUnknown))
 	j := s.start(t)
@@ -459,6 +473,31 @@ func TestTwoOperators(t *testing.T) {
 		if work.Wait(); parked.Load() != 1 {
 			t.Errorf("%d operators have parked entry %d", parked.Load(), e.Seq)
 		}
+	}
+}
+
+// TestAnOperatorForgetsNoAttempt: an operator parks an entry while its copy is under way. What the operator has read of it is from before.
+func TestAnOperatorForgetsNoAttempt(t *testing.T) {
+	s := set(t)
+	s.pairing(t)
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+	all, err := s.store.JournalOf(t.Context(), 1, true)
+	must(t, err)
+	s.next.fail(nil, func(upstream.Call) error {
+		read := all[0]
+		read.Status, read.Reason = state.JournalParked, "by an operator"
+		must(t, s.store.PutJournal(t.Context(), read, state.JournalPending, state.Record{}))
+		return errUnknown
+	})
+	must(t, s.operator().Resume(t.Context()))
+	s.drained(t, state.JournalParked)
+	s.next.fail(nil, nil)
+	must(t, s.operator().Retry(t.Context(), all[0].Seq))
+	s.drained(t, state.JournalApplied)
+	if got := s.named(t, s.next, "1", "once"); got != 1 {
+		t.Errorf("there are %d copies", got)
 	}
 }
 

@@ -72,14 +72,15 @@ func (s *step) resolve(ctx context.Context) {
 		return
 	}
 	defer s.closeContent()
-	var fit []thing
+	var shown, fit []thing
 	retry, err := "copy it", errNoPlace // an update makes nothing that could be found
 	if s.entry.Operation.IsCreate() {
 		retry = "look again"
-		fit, err = s.of.present(ctx, at)
+		shown, err = s.of.present(ctx, at)
 	}
 	if err == nil {
-		fit, err = s.of.matches(ctx, at, slices.DeleteFunc(fit, func(one thing) bool { return one.before(s.entry.Begun.Add(-maxSkew)) }))
+		shown = slices.DeleteFunc(shown, func(one thing) bool { return one.before(s.entry.Begun.Add(-maxSkew)) })
+		fit, err = s.of.matches(ctx, at, slices.Clone(shown))
 	}
 	switch {
 	case errors.Is(err, errNoPlace):
@@ -90,25 +91,28 @@ func (s *step) resolve(ctx context.Context) {
 		return
 	}
 	var unclaimed []thing
-	early := false
-	for _, one := range fit {
+	doubt := false
+	for _, one := range shown {
+		fits, early := hasID(fit, one.ID), one.before(s.entry.Begun)
+		if !fits && (early || one.made() == "") {
+			continue
+		}
 		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID), s.entry.Target)
-		if err != nil {
+		switch {
+		case err != nil:
 			s.again(false, err)
 			return
-		}
-		switch {
 		case claimed:
-		case one.before(s.entry.Begun):
-			early = true
-		default:
+		case fits && !early:
 			unclaimed = append(unclaimed, one)
+		default:
+			doubt = true // the tracker has a wrong clock, or has changed what it was sent
 		}
 	}
 	switch {
 	case len(unclaimed) == 1:
 		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
-	case len(unclaimed) == 0 && !early:
+	case len(unclaimed) == 0 && !doubt:
 		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	default:
 		s.park(decide, s.entry.Target, retry)

@@ -160,3 +160,30 @@ func TestLossesOfManyWritesAreKnownBeforeTheyAreSent(t *testing.T) {
 		t.Errorf("%d writes are lost, want 45", len(counted))
 	}
 }
+
+// TestALostIntentIsALoss: the store has failed over to a copy without the last changes while a write was under way.
+func TestALostIntentIsALoss(t *testing.T) {
+	for name, want := range map[string]journal.OutlookState{"carried out": journal.OutlookUnsafe, "refused": journal.OutlookSafe} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			call := rename(1, "x")
+			done := begin(t, j, intent(call))
+			response := upstream.Response{Err: mapping.Refuse(mapping.CodeBadKey, "no such key")}
+			if want == journal.OutlookUnsafe {
+				response = call.Make(t.Context(), s.main, s.caller())
+				must(t, response.Err)
+			}
+			all, err := s.store.JournalOf(t.Context(), 10, true)
+			must(t, err)
+			all[0].Status = state.JournalRefused
+			must(t, s.store.EndJournal(t.Context(), "the copy", all)) // which leaves nothing
+			done(t.Context(), response)
+			status, err := j.Status(t.Context())
+			must(t, err)
+			if got := status.Outlook(journal.Scope{Rule: "all", Rules: []string{"all"}, Receiver: "next", Replicates: true}); got.State != want {
+				t.Errorf("going back is %v, want %s", got, want)
+			}
+		})
+	}
+}

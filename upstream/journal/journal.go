@@ -104,8 +104,9 @@ type Journal struct {
 }
 
 const (
-	// storeTimeout bounds how long a write waits for the store.
-	storeTimeout = 5 * time.Second
+	// storeTimeout bounds how long a write waits for the store, outcomeTimeout how long a client waits for its response while the store is away.
+	storeTimeout   = 5 * time.Second
+	outcomeTimeout = 3 * storeTimeout
 	// shownTime is how long a caller is remembered for the copy of its write, maxShown bounds those that are.
 	shownTime = time.Minute
 	maxShown  = 10_000
@@ -213,7 +214,9 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 			return w.done, nil
 		}
 	}
-	j.removeContent(settings, w.entries...)
+	if !slices.ContainsFunc(w.entries, func(e state.JournalEntry) bool { return e.Seq != 0 }) { // or the store may have them
+		j.removeContent(settings, w.entries...)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, Unavailable(ctx.Err())

@@ -92,7 +92,7 @@ func flagTypeCreate(create *mapping.FlagTypeCreate) operation {
 		present: func(ctx context.Context, at side) ([]thing, error) { return at.flagTypes(ctx, create.Inclusions) },
 		matches: func(_ context.Context, _ side, added []thing) ([]thing, error) {
 			return slices.DeleteFunc(added, func(one thing) bool {
-				return !sameText(create.Name, one.Name) || !sameText(create.Description, one.Description)
+				return trimmed(create.Name) != trimmed(&one.Name) || trimmed(create.Description) != trimmed(&one.Description)
 			}), nil
 		},
 	}
@@ -123,7 +123,8 @@ func attachmentCreate(create *mapping.AttachmentCreate) operation {
 		},
 		matches: func(ctx context.Context, at side, added []thing) (fit []thing, err error) {
 			for _, one := range added {
-				same := sameText(create.FileName, one.FileName) && sameText(create.Summary, one.Summary)
+				// Trackers cut the beginning of a file name, and the end of a summary.
+				same := strings.HasSuffix(trimmed(create.FileName), trimmed(&one.FileName)) && strings.HasPrefix(trimmed(create.Summary), trimmed(&one.Summary))
 				if same {
 					same, err = at.hasContent(ctx, one.ID, create.Data)
 				}
@@ -154,18 +155,19 @@ func attachmentUpdate(update *mapping.AttachmentUpdate) operation {
 		of.repeatable = !slices.ContainsFunc(update.Flags, isNew)
 		return of
 	}
-	text := strings.TrimSpace(*update.Comment)
+	lines := strings.NewReplacer("\r\n", "\n", "\r", "\n") // as trackers do
+	text := lines.Replace(trimmed(update.Comment))
 	of.present = func(ctx context.Context, at side) ([]thing, error) { return at.comments(ctx, update.IDs[0]) }
 	of.matches = func(_ context.Context, _ side, added []thing) ([]thing, error) {
 		return slices.DeleteFunc(added, func(one thing) bool {
-			return !strings.Contains(one.Description, text) // a tracker puts before it what it is about, and a copy the name of its caller after it
+			return !strings.Contains(lines.Replace(one.Description), text) // a tracker puts before it what it is about, and a copy the name of its caller after it
 		}), nil
 	}
 	return of
 }
 
 // isBlank reports whether there is no comment. Trackers ignore a blank one.
-func isBlank(comment *string) bool { return comment == nil || strings.TrimSpace(*comment) == "" }
+func isBlank(comment *string) bool { return trimmed(comment) == "" }
 
 func isNew(flag mapping.FlagChange) bool { return flag.New != nil && *flag.New }
 
@@ -187,6 +189,10 @@ func matchNew(sent []mapping.FlagChange, added []thing) (first []thing) {
 	return first
 }
 
-func sameText(sent *string, shown string) bool {
-	return sent != nil && strings.TrimSpace(*sent) == strings.TrimSpace(shown)
+// trimmed is a text as trackers keep it.
+func trimmed(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return strings.TrimSpace(*text)
 }

@@ -90,6 +90,18 @@ func (s *scene) journal(store *state.Store) *journal.Journal {
 	return journal.New(journal.Options{Store: store, Settings: s.settings, Logger: slog.New(slog.NewTextHandler(&s.log, nil)), Observe: func(journal.Status) {}})
 }
 
+// relayed starts a journal whose PostgreSQL is behind a relay.
+func (s *scene) relayed(t *testing.T) (*journal.Journal, *process.Relay) {
+	t.Helper()
+	s.dsn = process.Postgres(t)
+	s.store = s.open(t)
+	dsn, relay := process.RelayDatabase(t, s.dsn)
+	s.dsn = dsn
+	j := s.journal(s.open(t))
+	t.Cleanup(j.Close)
+	return j, relay
+}
+
 // operator changes the journal by hand.
 func (s *scene) operator() *journal.Operator {
 	return &journal.Operator{Store: s.store, Actor: "tester", Reason: "a test"}

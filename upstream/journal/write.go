@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -49,8 +50,12 @@ func (w *write) begin(ctx context.Context) error {
 	}
 }
 
+// try goes on when the client hangs up, or the store could have an intent that was not sent.
 func (w *write) try(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	return w.journal.store.BeginJournal(ctx, w.journal.holder, w.settings.lease(), w.entries)
 }
@@ -88,7 +93,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 			w.journal.shown.Set(e.Seq, new(w.intent.Shown))
 		}
 	}
-	if w.commit(context.WithoutCancel(ctx)) && refused {
+	if w.commit(context.WithoutCancel(ctx), response) && refused {
 		w.journal.removeContent(w.settings, w.entries...)
 	}
 	for _, e := range w.entries {
@@ -102,14 +107,20 @@ func (w *write) each(status state.JournalStatus, reason string) {
 	}
 }
 
-// commit stores the outcome. While the store is away it tries for a while. After that the intent stays, so that the outcome is read back from the
-// tracker, or an operator decides.
-func (w *write) commit(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+// commit stores the outcome, or counts a write whose intent the store has lost. While the store is away it tries for a while. After that the intent
+// stays, so that the outcome is read back from the tracker, or an operator decides.
+func (w *write) commit(ctx context.Context, response upstream.Response) bool {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	for {
-		err := w.journal.store.EndJournal(ctx, w.journal.holder, slices.Clone(w.entries))
+		attempt, cancel := context.WithTimeout(ctx, storeTimeout) // its connection may hang
+		err := w.journal.store.EndJournal(attempt, w.journal.holder, slices.Clone(w.entries))
+		cancel()
 		if err == nil {
+			return true
+		}
+		if errors.Is(err, state.ErrNotFound) { // it has failed over without its last changes, or was restored
+			w.journal.lost(ctx, w.intent, state.LossMissed)(ctx, response)
 			return true
 		}
 		if !upstream.Pause(ctx, 50*time.Millisecond) {

@@ -54,6 +54,98 @@ func TestIntentSurvivesACrash(t *testing.T) {
 	}
 }
 
+// TestUnknownCreateThatTheTrackerHasChanged: trackers cut the path of a file name and long summaries. One that changes the content leaves an operator to decide.
+func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(made *mapping.AttachmentCreate)
+		want   state.JournalStatus
+	}{
+		"file name and summary": {func(*mapping.AttachmentCreate) {}, state.JournalApplied},
+		"content": {func(made *mapping.AttachmentCreate) {
+			made.Data = attach(t, nil, "", "other line ends").CreateAttachment.Data
+		}, state.JournalParked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			call := attach(t, []string{"1"}, strings.Repeat("long ", 60), "content")
+			call.CreateAttachment.FileName = new(`C:\work\file.txt`)
+			made := *call.CreateAttachment
+			tt.change(&made)
+			done := begin(t, j, intent(call))
+			must(t, upstream.Call{Operation: call.Operation, CreateAttachment: &made}.Make(t.Context(), s.main, s.caller()).Err)
+			done(t.Context(), upstream.Response{Err: errUnknown})
+			if all := s.drained(t, state.JournalApplied, state.JournalParked, state.JournalRefused); all[0].Status != tt.want {
+				t.Errorf("it is %s, want %s: %s", all[0].Status, tt.want, all[0].Reason)
+			}
+		})
+	}
+}
+
+// TestAClientThatHangsUpLeavesNoIntent: it does so while its intent is committed. An intent that is not sent would park its lane.
+func TestAClientThatHangsUpLeavesNoIntent(t *testing.T) {
+	s := set(t)
+	j, relay := s.relayed(t)
+	relay.Delay.Store(int64(300 * time.Millisecond))
+	ctx, hangUp := context.WithCancel(t.Context())
+	begun := make(chan error, 1)
+	go func() {
+		_, err := j.Begin(ctx, intent(rename(1, "x")))
+		begun <- err
+	}()
+	process.Eventually(t, "the intent is committed", func() bool {
+		all, err := s.store.JournalOf(t.Context(), 1, true)
+		must(t, err)
+		return len(all) > 0
+	})
+	hangUp()
+	if err := <-begun; err != nil {
+		t.Errorf("the intent is committed, and the write is not sent: %v", err)
+	}
+}
+
+// TestAnIntentThatIsNotSentKeepsItsContent: the store has committed it and could not say so. It is found out that nothing was carried out.
+func TestAnIntentThatIsNotSentKeepsItsContent(t *testing.T) {
+	s := set(t)
+	s.settings.Timeout = time.Second // a lease lasts three times as long
+	j, relay := s.relayed(t)
+	s.write(t, j, rename(1, "x"))
+	s.drained(t, state.JournalApplied)
+	relay.CutAfter.Store(1)
+	if _, err := j.Begin(t.Context(), intent(attach(t, []string{"1"}, "large", strings.Repeat("content", 1000)))); err == nil {
+		t.Fatal("it was recorded")
+	}
+	if all := s.drained(t, state.JournalApplied, state.JournalRefused, state.JournalParked); len(all) != 2 || all[1].Status != state.JournalRefused {
+		t.Errorf("got %+v", all)
+	}
+}
+
+// TestOutcomeWaitsForTheStore: a PostgreSQL that starts again, and a connection that ends before it is known whether the outcome was committed, cost no outcome.
+func TestOutcomeWaitsForTheStore(t *testing.T) {
+	for name, disturb := range map[string]func(*process.Relay){
+		"away": func(relay *process.Relay) {
+			relay.Down(true)
+			time.AfterFunc(6*time.Second, func() { relay.Down(false) })
+		},
+		"cut off": func(relay *process.Relay) { relay.CutAfter.Store(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j, relay := s.relayed(t)
+			call := rename(1, "x")
+			done := begin(t, j, intent(call))
+			response := call.Make(t.Context(), s.main, s.caller())
+			must(t, response.Err)
+			disturb(relay)
+			done(t.Context(), response)
+			if status, err := j.Status(t.Context()); err != nil || status.Late != 0 || status.Unresolved != 0 {
+				t.Errorf("got %+v, %v", status, err)
+			}
+			s.drained(t, state.JournalApplied)
+		})
+	}
+}
+
 // TestUnknownFlagTypeIsReadBack: a create of a flag type whose response was lost is found at the target, and copied, or is not there.
 func TestUnknownFlagTypeIsReadBack(t *testing.T) {
 	for name, want := range map[string]state.JournalStatus{"carried out": state.JournalApplied, "lost": state.JournalRefused} {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -81,7 +82,11 @@ func (s *Store) connectPostgres(config *pgx.ConnConfig) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "portico"
 	}
-	pool := stdlib.OpenDB(*config)
+	// A process that is stopped or cut off within a transaction must not keep its locks: the kill switch needs some of them.
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "SET idle_in_transaction_session_timeout = '10s'")
+		return err
+	}))
 	pool.SetMaxOpenConns(maxConnections)
 	pool.SetMaxIdleConns(maxIdle)
 	pool.SetConnMaxLifetime(maxLife)

@@ -115,13 +115,15 @@ const unknownHolder = ""
 
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time. What a tracker has
-// refused leaves nothing, or a client with an invalid key could fill the store.
+// refused leaves nothing, or a client with an invalid key could fill the store. ErrNotFound says that the store has lost an entry.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
 	return s.share(ctx, "ending a journalled write", func(tx *session) {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
-			tx.putEntry(e, JournalBegun, now)
+			if tx.putEntry(e, JournalBegun, now) == 0 {
+				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ?", e.Seq)
+			}
 			if e.Status == JournalRefused && e.Reason == "" {
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
 			}
@@ -142,11 +144,13 @@ func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (
 		WHERE seq = ? AND status = ?`, name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, from)
 }
 
-// PutJournal stores what has changed of an entry whose status was from. With an action it leaves an audit record. ErrNotFound says that the
+// PutJournal stores what has changed of an entry whose status was from, except for its attempt. With an action it leaves an audit record. ErrNotFound says that the
 // entry has another status by now.
 func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
 	record.Subject = fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
 	return s.record(ctx, "changing an entry of the journal", record, func(tx *session) {
+		// An attempt may have begun since e was read.
+		e.Attempt = one[[]byte](tx, "SELECT attempt FROM portico_journal WHERE seq = ?"+tx.forUpdate, e.Seq)
 		if tx.putEntry(&e, from, s.now()) == 0 {
 			tx.fail(ErrNotFound)
 		}

@@ -54,6 +54,21 @@ func TestLockedDatabase(t *testing.T) {
 	})
 }
 
+// TestAProcessThatIsCutOffKeepsNoLock: it was stopped within a transaction, or its machine is gone.
+func TestAProcessThatIsCutOffKeepsNoLock(t *testing.T) {
+	t.Parallel()
+	dsn := newDatabase(t)
+	s, gone := open(t, dsn), open(t, dsn)
+	tx, err := gone.writer.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.Exec("UPDATE portico_journal_pause SET paused = paused")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	must(t, s.KillJournal(ctx, "old", Record{Actor: "me", Action: "kill"}))
+}
+
 func TestAdditionsWaitForReset(t *testing.T) {
 	onShared(t, func(t *testing.T, dsn string) {
 		s, other := open(t, dsn), open(t, dsn)

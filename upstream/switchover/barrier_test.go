@@ -546,3 +546,27 @@ func TestAKillReachesWritesThatAreLookedUp(t *testing.T) {
 		t.Error("the write did not go to the old tracker: ", err)
 	}
 }
+
+// TestAStoreThatHasLostRules was restored, or has failed over. Another process may go by the rules before, so nothing is written until there are later ones.
+func TestAStoreThatHasLostRules(t *testing.T) {
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, 5*time.Millisecond, always(PhaseOld, PhaseOld))
+	must(t, b.try(t.Context(), always(PhaseNew, PhaseNew)))
+	b.soon(t, "a", attachTo("1"))
+	store.exec("DELETE FROM portico_revisions WHERE version > 1")
+	process.Eventually(t, "the loss is known", func() bool { return strings.Contains(b.Status(t.Context()).Stale, "the store has lost version") })
+	wantLater(t, attachTo("1").Make(patient(t, patience), b.Switchover, caller("a")).Err, "does not reach its store")
+	if err := b.try(t.Context(), always(PhaseOld, PhaseOld)); err == nil || !strings.Contains(err.Error(), "has lost version") {
+		t.Errorf("a change of rules that are lost: %v", err)
+	}
+	other := openUntilEnd(t, b.options, b.clock.now, time.Hour)
+	for range 3 {
+		must(t, other.Change(t.Context(), other.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "again"))
+	}
+	process.Eventually(t, "later rules are in force", func() bool { return b.Status(t.Context()).Stale == "" })
+	b.old.taken()
+	b.soon(t, "a", attachTo("1"))
+	if len(b.old.taken()) != 1 {
+		t.Error("the write did not go where the later rules say")
+	}
+}

@@ -84,7 +84,7 @@ func (s *Switchover) revise(ctx context.Context, expected int64, action string, 
 	next.Table, next.At = text, s.now().UTC()
 	made, err := s.store.Revise(ctx, expected, next, action)
 	if conflict, faster := errors.AsType[*state.ConflictError](err); faster {
-		return made, cmp.Or(s.take(conflict.Present), err)
+		return made, cmp.Or(lostRules(state.Revision{Version: expected}, conflict.Present), s.take(conflict.Present), err)
 	}
 	if err == nil {
 		err = s.take(made)
@@ -106,9 +106,25 @@ func (s *Switchover) take(revision state.Revision) error {
 	return nil
 }
 
-// refresh takes over what other processes have changed, and notes why it cannot.
+// lostRules returns an error if what the store has does not follow a revision that it had.
+func lostRules(had, present state.Revision) error {
+	if present.Version > had.Version || present.Version == had.Version && present.At.Equal(had.At) {
+		return nil
+	}
+	return fmt.Errorf("the store has lost version %d of the rules, which is in force here: it was restored, or has failed over without its last changes; stop all processes, "+
+		"compare both trackers, and start Portico again", had.Version)
+}
+
+// refresh takes over what other processes have changed, and notes why it cannot. Without rules that were in force this process does not write, since
+// others may go by the rules before.
 func (s *Switchover) refresh(ctx context.Context) error {
+	former := s.rules.Load()
 	present, known, err := s.store.CurrentRevision(ctx)
+	if err == nil && former != nil {
+		if err = lostRules(former.revision, present); err != nil {
+			s.alive.Store(&life{})
+		}
+	}
 	if err == nil && known {
 		err = s.take(present)
 	}
