@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"portico/proxy/admin/view"
 )
@@ -34,10 +33,9 @@ func charts(t Traffic) []view.Chart {
 		rate, errs, hits = append(rate, i.RequestsPerSecond), append(errs, i.ErrorRate), append(hits, i.CacheHitRate)
 		p95, p50 = append(p95, i.P95Seconds), append(p50, i.P50Seconds)
 	}
-	perSecond := func(rate float64) string { return strconv.FormatFloat(rate, 'g', 3, 64) + " /s" }
 	now := t.Latest
 	return []view.Chart{
-		view.NewChart("Requests", perSecond(now.RequestsPerSecond), minutesKept, .1, perSecond, rate),
+		view.NewChart("Requests", view.Rate(now.RequestsPerSecond), minutesKept, .1, view.Rate, rate),
 		view.NewChart("Errors, status 5xx", view.Share(now.ErrorRate), minutesKept, .01, view.Share, errs),
 		view.NewChart("Latency, p95 over p50", view.Seconds(now.P95Seconds)+" / "+view.Seconds(now.P50Seconds), minutesKept, .001, view.Seconds, p95, p50),
 		view.NewChart("Cache hits, flag types", view.Share(now.CacheHitRate), minutesKept, 1, view.Share, hits),

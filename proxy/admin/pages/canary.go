@@ -76,7 +76,7 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 				return err
 			}
 			chosen, err := choose(r, report.Findings)
-			return writeJSON(w, map[string]any{"findings": append([]state.Finding{}, chosen.Findings...)}, err)
+			return writeJSON(w, map[string]any{"findings": chosen.Findings}, err)
 		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
@@ -132,20 +132,15 @@ func textOf(contentType string, write func(verdict.Report, io.Writer) error) fun
 type reportPage struct {
 	Tab    string
 	Report verdict.Report
-	// Unused and Expired count the rules that do nothing.
-	Unused, Expired int
+	// States has the number of rules in each state.
+	States map[string]int
 }
 
 func (p *canaryPages) newPage(r *http.Request, tab string) (reportPage, error) {
 	report, err := p.report(r)
-	page := reportPage{Tab: tab, Report: report}
+	page := reportPage{tab, report, map[string]int{}}
 	for _, rule := range report.Rules {
-		switch rule.State {
-		case verdict.RuleUnused:
-			page.Unused++
-		case verdict.RuleExpired:
-			page.Expired++
-		}
+		page.States[string(rule.State)]++
 	}
 	return page, err
 }
@@ -156,20 +151,14 @@ type overviewPage struct {
 	Done     string
 	Verdict  verdictView
 	Timeline timeline
-	Open     []state.Finding
-	// OpenAll is the number of open findings; Open has the most frequent ones.
-	OpenAll int
+	// Open are the most frequent of the open findings.
+	Open []state.Finding
 	// Judged is the number of findings that are accepted or fixed.
-	Judged   int
-	Dropped  []drop
+	Judged int
+	// Dropped has the reasons for which comparisons were not made.
+	Dropped  []counted
 	Sampling canary.Sampling
 	Form     judgement
-}
-
-// drop is a reason for which comparisons were not made.
-type drop struct {
-	Reason string
-	Count  int64
 }
 
 // maxOpen is the number of findings on the first page.
@@ -184,15 +173,15 @@ func (p *canaryPages) showOverview(w http.ResponseWriter, r *http.Request, statu
 	open := openFindings(report)
 	page := overviewPage{
 		reportPage: common, Done: doneMessage(r), Verdict: viewVerdict(report), Timeline: drawTimeline(report),
-		Open: open[:min(len(open), maxOpen)], OpenAll: len(open), Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
+		Open: open[:min(len(open), maxOpen)], Judged: len(report.Findings) - len(open), Sampling: p.canary.Sampling(), Form: form,
 	}
 	for reason, n := range report.Dropped {
 		if n > 0 {
-			page.Dropped = append(page.Dropped, drop{reason, n})
+			page.Dropped = append(page.Dropped, counted{reason, int(n)})
 		}
 	}
-	slices.SortFunc(page.Dropped, func(a, b drop) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
+	slices.SortFunc(page.Dropped, func(a, b counted) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
 	})
 	return show(w, r, status, string(report.Verdict)+" · Canary", "overview.html", page, live)
 }

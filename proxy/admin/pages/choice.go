@@ -26,11 +26,11 @@ type choice struct {
 // filter is one of the choices above the list.
 type filter struct {
 	Name, Title, Chosen string
-	Values              []filterValue
+	Values              []counted
 }
 
-// filterValue is a value that a filter takes, with the number of findings that have it.
-type filterValue struct {
+// counted is a value, such as one that a filter takes, with its number.
+type counted struct {
 	Value string
 	Count int
 }
@@ -39,7 +39,7 @@ type filterValue struct {
 // seen apart does not match both. The error is a *fault for a value that no finding can have.
 func choose(r *http.Request, all []state.Finding) (choice, error) {
 	asked, kept := r.URL.Query(), url.Values{}
-	c := choice{Path: asked.Get("path"), Findings: slices.Clone(all)}
+	c := choice{Path: asked.Get("path"), Findings: append([]state.Finding{}, all...)}
 	if c.Path != "" {
 		kept.Set("path", c.Path)
 	}
@@ -70,7 +70,7 @@ func choose(r *http.Request, all []state.Finding) (choice, error) {
 	} {
 		chosen, values := asked.Get(each.name), valuesOf(all, each.of)
 		c.Filters = append(c.Filters, filter{Name: each.name, Title: each.title, Chosen: chosen, Values: values})
-		has := func(v filterValue) bool { return v.Value == chosen } // a finding of an earlier version may have another class
+		has := func(v counted) bool { return v.Value == chosen } // a finding of an earlier version may have another class
 		if chosen != "" {
 			if each.known != nil && !slices.Contains(each.known, chosen) && !slices.ContainsFunc(values, has) {
 				return c, &fault{Status: http.StatusBadRequest, Message: fmt.Sprintf("There is no %s %q: known are %s.", each.name, chosen, strings.Join(each.known, ", "))}
@@ -94,7 +94,7 @@ func texts[T ~string](values ...T) (list []string) {
 }
 
 // valuesOf returns the values that findings have, in order.
-func valuesOf(findings []state.Finding, of func(state.Finding) []string) (values []filterValue) {
+func valuesOf(findings []state.Finding, of func(state.Finding) []string) (values []counted) {
 	counts := map[string]int{}
 	for _, f := range findings {
 		for _, value := range slices.Compact(slices.Sorted(slices.Values(of(f)))) {
@@ -103,7 +103,7 @@ func valuesOf(findings []state.Finding, of func(state.Finding) []string) (values
 	}
 	delete(counts, "") // cannot be chosen
 	for _, value := range slices.Sorted(maps.Keys(counts)) {
-		values = append(values, filterValue{value, counts[value]})
+		values = append(values, counted{value, counts[value]})
 	}
 	return values
 }

@@ -89,16 +89,9 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := change{
 		apply: func(ctx context.Context, j judgement) error {
-			return p.canary.Judge(ctx, signature, status, j.Actor, j.Reason, j.Ends)
-		},
-		form: p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
-		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
-	}
-	if signature == "" {
-		kept, _ := choose(r, nil)
-		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(kept.Query, "?", "&", 1)
-		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
-		c.apply = func(ctx context.Context, j judgement) error {
+			if signature != "" {
+				j.Signatures = []string{signature}
+			}
 			if len(j.Signatures) == 0 {
 				return &fault{Status: http.StatusUnprocessableEntity, Message: "Nothing was changed: select at least one finding."}
 			}
@@ -108,7 +101,14 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 				}
 			}
 			return nil
-		}
+		},
+		form: p.showFinding, done: "/canary/findings/" + url.PathEscape(signature) + "?done=" + verb,
+		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
+	}
+	if signature == "" {
+		kept, _ := choose(r, nil)
+		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(kept.Query, "?", "&", 1)
+		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
 	}
 	return c.serve(w, r)
 }

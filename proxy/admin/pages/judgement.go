@@ -134,10 +134,7 @@ func (c change) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if j.check(); len(j.Problems) > 0 {
-		if fromBrowser(r) {
-			return c.form(w, r, http.StatusUnprocessableEntity, j)
-		}
-		return j.fault()
+		return j.refuse(w, r, c.form)
 	}
 	if err := c.apply(r.Context(), j); err != nil {
 		return err
@@ -150,8 +147,11 @@ func (c change) serve(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, value, err)
 }
 
-// fault returns the response to fields with problems.
-func (j *judgement) fault() error {
+// refuse responds to fields with problems: with the form again, or with JSON.
+func (j judgement) refuse(w http.ResponseWriter, r *http.Request, form formPage) error {
+	if fromBrowser(r) {
+		return form(w, r, http.StatusUnprocessableEntity, j)
+	}
 	return &fault{Status: http.StatusUnprocessableEntity, Message: "The change was not made.", Problems: j.Problems}
 }
 

@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/proxy/admin"
 	"portico/proxy/admin/pages"
 	"portico/test/browser/fixtures"
@@ -218,9 +220,21 @@ func TestJournalPages(t *testing.T) {
 	if err != nil || audit[0].Actor != "ada" || audit[0].Reason != "x" {
 		t.Errorf("%+v, %v", audit, err)
 	}
+	if a := get("/journal"); strings.Contains(a.body, "the oldest 200") {
+		t.Error("three entries are all of them")
+	}
+	many := make([]state.JournalEntry, 200)
+	for i := range many {
+		many[i] = state.JournalEntry{Lane: "bug " + strconv.Itoa(i), Operation: mapping.OpCreateAttachment}
+	}
+	_, err = store.BeginJournal(t.Context(), "test", time.Minute, many)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get("/journal").contains(t, "the oldest 200")
 	_ = store.Close()
-	if a := get("/journal"); a.status != 503 {
-		t.Errorf("without the store: %d", a.status)
+	if a := get("/journal"); a.status != 503 || strings.Count(a.body, "closed") != 1 {
+		t.Errorf("without the store, once: %d %s", a.status, a.body)
 	}
 }
 

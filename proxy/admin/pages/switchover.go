@@ -54,8 +54,8 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 			return writeJSON(w, plan, nil)
 		},
 		"POST /switchover/rules":   p.changeRules,
-		"POST /switchover/advance": p.move("advance", false),
-		"POST /switchover/reverse": p.move("reverse", true),
+		"POST /switchover/advance": p.move("advance"),
+		"POST /switchover/reverse": p.move("reverse"),
 		"POST /switchover/kill":    p.signed("kill", func(ctx context.Context, j judgement) error { return s.Kill(ctx, j.Actor, j.Reason) }),
 		"POST /switchover/revive": p.signed("revive", func(ctx context.Context, j judgement) error {
 			return g.Revive(ctx, j.Actor, j.Reason, j.Despite)

@@ -32,9 +32,9 @@ func (p *switchoverPages) plan(w http.ResponseWriter, r *http.Request, status in
 }
 
 // move takes a rule one step ahead or back.
-func (p *switchoverPages) move(verb string, back bool) handler {
+func (p *switchoverPages) move(verb string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		m := transition.Move{Back: back}
+		m := transition.Move{Back: verb == "reverse"}
 		err := readRequest(w, r, &m, func(form url.Values) {
 			m.Rule, m.Actor, m.Reason, m.Despite = form.Get("rule"), form.Get("actor"), form.Get("reason"), form["despite"]
 			m.Version, _ = strconv.ParseInt(form.Get("version"), 10, 64)
@@ -65,10 +65,7 @@ func (p *switchoverPages) changeRules(w http.ResponseWriter, r *http.Request) er
 func (p *switchoverPages) make(w http.ResponseWriter, r *http.Request, m transition.Move, verb string) error {
 	j := judgement{Actor: m.Actor, Reason: m.Reason}
 	if j.check(); len(j.Problems) > 0 && !m.DryRun {
-		if fromBrowser(r) {
-			return p.plan(w, r, http.StatusUnprocessableEntity, j)
-		}
-		return j.fault()
+		return j.refuse(w, r, p.plan)
 	}
 	m.Actor, m.Reason = j.Actor, j.Reason
 	plan, err := p.gate.Move(r.Context(), m)
@@ -78,7 +75,7 @@ func (p *switchoverPages) make(w http.ResponseWriter, r *http.Request, m transit
 	case m.DryRun:
 		return writeJSON(w, plan, nil)
 	case fromBrowser(r):
-		http.Redirect(w, r, "/switchover?"+url.Values{"done": {verb}}.Encode(), http.StatusSeeOther)
+		http.Redirect(w, r, "/switchover?done="+verb, http.StatusSeeOther)
 		return nil
 	}
 	return writeJSON(w, p.switchover.Status(r.Context()), nil)

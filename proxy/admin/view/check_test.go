@@ -227,6 +227,7 @@ func checkURL(t *testing.T, value string) {
 func TestNumbersInWords(t *testing.T) {
 	for got, want := range map[string]string{
 		view.Count(0): "0", view.Count(999): "999", view.Count(1000): "1,000", view.Count(-1234567): "-1,234,567",
+		view.Rate(0.0123): "0.0123 /s", view.Rate(999.4): "999 /s", view.Rate(999.6): "1,000 /s", view.Rate(123456): "123,456 /s",
 		view.Share(0): "0 %", view.Share(1): "100 %", view.Share(0.001): "0.1 %", view.Share(0.0106394): "1.06 %",
 		view.Share(0.000138): "0.0138 %", view.Share(0.00999999): "1 %", view.Share(0.5): "50 %",
 		view.Duration(0): "–", view.Duration(8400 * time.Microsecond): "8.4 ms", view.Duration(999 * time.Nanosecond): "0.999 µs",

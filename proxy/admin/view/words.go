@@ -53,6 +53,15 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Share writes a share from 0 to 1 as a percentage with three significant digits.
 func Share(s float64) string { return strconv.FormatFloat(s*100, 'g', 3, 64) + " %" }
 
+// Rate writes a number a second with three significant digits, or as a whole number.
+func Rate(n float64) string {
+	digits := strconv.FormatFloat(n, 'g', 3, 64)
+	if n >= 999.5 {
+		digits = Count(int64(n + .5))
+	}
+	return digits + " /s"
+}
+
 // Duration writes a length of time with three significant digits.
 func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
 
