@@ -39,7 +39,7 @@ type Section struct {
 	// MaxFailures is how many attempts fail before a lane is parked.
 	MaxFailures int `key:"failures" default:"10" min:"1" max:"1000"`
 	// Workers is the maximum number of lanes that are copied at a time.
-	Workers int `key:"workers" default:"4" min:"1" max:"256"`
+	Workers int `key:"workers" default:"4" min:"1" max:"256" change:"restart"`
 }
 
 // Settings are what Set may replace.
