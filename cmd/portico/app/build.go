@@ -112,7 +112,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	cfg, limits, callTime := &rt.cfg, &rt.cfg.Limits, rt.maxCallTime()
 	primary := rt.trackers[cfg.Primary]
 	options := proxy.Options{
-		Tracker: rt.translated(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
+		Tracker: rt.ids.Tracker(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
 			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: cfg.Blobs.Memory},
 			IDs:    limits.IDs, Memory: limits.BodyMemory,

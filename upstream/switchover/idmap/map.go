@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,15 +48,13 @@ type Options struct {
 	Copying func(ctx context.Context, tracker string) ([]int64, error)
 }
 
-// Map translates between the ids and names that clients know and those of two trackers. It is safe for concurrent use.
+// Map translates between the ids and names that clients know and those of two trackers. A nil Map translates nothing. It is safe for concurrent use.
 type Map struct {
 	o      Options
 	rules  map[Kind]Rule
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
-	// scanners are kept with the memory that reading a reply takes.
-	scanners *sync.Pool
 	// near is what NearOffset returns.
 	near    *atomic.Pointer[string]
 	missing *missing
@@ -76,8 +73,7 @@ type remembered struct {
 func New(options Options) *Map {
 	m := &Map{
 		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
-		scanners: &sync.Pool{New: func() any { return newScanner() }},
-		memory:   otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
+		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
 		m.rules[kind] = options.Settings.rule(kind)
@@ -86,8 +82,8 @@ func New(options Options) *Map {
 	return m
 }
 
-// SideOf returns the side of a tracker.
-func (m *Map) SideOf(tracker string) Side {
+// sideOf returns the side of a tracker.
+func (m *Map) sideOf(tracker string) Side {
 	if tracker == m.o.New {
 		return NewSide
 	}
@@ -96,7 +92,7 @@ func (m *Map) SideOf(tracker string) Side {
 
 // Pair implements journal.Pairs. A tracker shows a copy as if that were an object of its own. The error is that of CheckPair.
 func (m *Map) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
-	side := m.SideOf(tracker)
+	side := m.sideOf(tracker)
 	native, born := m.born(side, ref{Kind(kind), shown})
 	if !born {
 		native = 0 // which no object has
