@@ -77,7 +77,7 @@ func TestProblems(t *testing.T) {
 		{"range backwards", []Rule{named("a", Rule{Bugs: []Range{{9, 2}}}), rest}, []string{"0.bugs: no range"}},
 		{"range from 0", []Rule{named("a", Rule{Attachments: []Range{{0, 2}}}), rest}, []string{"0.attachments: no range"}},
 		{"unknown operation", []Rule{named("a", Rule{Operations: []mapping.Operation{"bug.get"}}), rest}, []string{`0.operations: no operation "bug.get", only ["flag_type.get" "flag_type.create"`}},
-		{"unknown caller", []Rule{named("a", Rule{Callers: []string{"unknown"}}), rest}, []string{`0.callers: no caller is named "nobody", only ["ci" "bot"]`}},
+		{"unknown caller", []Rule{named("a", Rule{Callers: []string{"unknown"}}), rest}, []string{`0.callers: no caller is named "unknown", only ["ci" "bot"]`}},
 		{"known caller", []Rule{named("a", Rule{Callers: []string{"ci"}}), rest}, nil},
 		{"star in the middle", []Rule{named("a", Rule{UserAgents: []string{"a*b"}}), rest}, []string{"0.user_agents: not at the end"}},
 		{"more than all", []Rule{named("a", Rule{Percent: new(101.0)}), rest}, []string{"0.percent: no percentage"}},

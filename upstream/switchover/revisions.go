@@ -52,11 +52,11 @@ func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
 // configured gives the stored rules if they were made on the configured ones, and else stores the
 // configured ones. Only Revive ends a kill.
 func (s *Switchover) configured(ctx context.Context, base string, table Table) (state.Revision, Table, error) {
-	present, known, err := s.store.CurrentRevision(ctx)
+	present, err := s.store.CurrentRevision(ctx)
 	if err != nil {
 		return present, Table{}, err
 	}
-	if known && present.Base == base {
+	if present.Base == base {
 		source, err := s.tableOf(present)
 		return present, source, err
 	}
@@ -108,8 +108,8 @@ func (s *Switchover) take(revision state.Revision) error {
 
 // refresh takes over what other processes have changed, and notes why it cannot.
 func (s *Switchover) refresh(ctx context.Context) error {
-	present, known, err := s.store.CurrentRevision(ctx)
-	if err == nil && known {
+	present, err := s.store.CurrentRevision(ctx)
+	if err == nil && present.Version > 0 {
 		err = s.take(present)
 	}
 	s.unread(err)

@@ -71,7 +71,7 @@ func (rt *Runtime) openLastIDs(ctx context.Context) error {
 	if err := rt.openStore(ctx); err != nil {
 		return err
 	}
-	last, _, err := rt.store.CurrentRevision(ctx)
+	last, err := rt.store.CurrentRevision(ctx)
 	if err != nil {
 		return err
 	}
