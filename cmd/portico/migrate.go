@@ -131,8 +131,8 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 
 // planFile is portico migrate plan FILE.
 func planFile(ctx context.Context, a *adminClient, file string) error {
-	var status switchover.Status
-	if err := a.getJSON(ctx, statusPath, &status); err != nil {
+	status, err := read[switchover.Status](ctx, a, statusPath)
+	if err != nil {
 		return err
 	}
 	next, err := loadRules(a.env, file, status.Callers)
@@ -166,10 +166,8 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 
 // warnOfWrites prints which rules send flag type writes to a tracker that has none.
 func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
-	var found struct {
-		Trackers map[string]admin.TrackerStatus
-	}
-	if err := a.getJSON(ctx, "/status", &found); err != nil {
+	found, err := read[admin.Status](ctx, a, "/status")
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{status.Old, status.New} {

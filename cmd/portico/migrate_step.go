@@ -55,8 +55,8 @@ func (f *moveFlags) send(ctx context.Context, a *adminClient, path string, membe
 func migrateStepCommand(a *adminClient, verb, short string) *cobra.Command {
 	flags := &moveFlags{}
 	c := flags.register(command(verb+" RULE", short, func(ctx context.Context, args []string) error {
-		var status switchover.Status
-		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+		status, err := read[switchover.Status](ctx, a, statusPath)
+		if err != nil {
 			return err
 		}
 		if verb == reverse && !flags.dryRun {
@@ -119,8 +119,8 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 		if !upstream.Pause(ctx, drainPause) {
 			return ctx.Err()
 		}
-		status = switchover.Status{}
-		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+		var err error
+		if status, err = read[switchover.Status](ctx, a, statusPath); err != nil {
 			return err
 		}
 	}

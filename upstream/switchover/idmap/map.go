@@ -29,8 +29,6 @@ const (
 	maxRemembered = 1 << 18
 	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
-	// maxKeys bounds the keys of one query.
-	maxKeys = 5000
 	// copyWait bounds how long a reply waits for copies under way, about which it asks every copyPoll.
 	copyWait = 2 * time.Second
 	copyPoll = 20 * time.Millisecond
@@ -276,13 +274,11 @@ func (m *Map) ask(ctx context.Context, side Side, keys []state.IDKey, wait bool)
 			}
 			before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(copying, copy) })
 		}
-		for some := range slices.Chunk(keys, maxKeys) {
-			pairs, err := m.o.Store.IDs(ctx, some)
-			if err != nil {
-				return nil, unavailable(away, err)
-			}
-			maps.Copy(all, pairs)
+		pairs, err := m.o.Store.IDs(ctx, keys)
+		if err != nil {
+			return nil, unavailable(away, err)
 		}
+		maps.Copy(all, pairs)
 		keys = slices.DeleteFunc(keys, func(key state.IDKey) bool { return all[key].Side != "" })
 		switch {
 		case len(before) == 0, len(keys) == 0:
