@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -120,10 +121,14 @@ func renderHistory(w io.Writer, found *struct{ History []state.Revision }) {
 func migratePlanCommand(a *adminClient) *cobra.Command {
 	rule := ""
 	c := command("plan [FILE]", "print the next step of each rule, or what a file of rules would change", func(ctx context.Context, args []string) error {
-		if len(args) == 0 {
-			return readiness(ctx, a, rule)
+		if len(args) > 0 {
+			return planFile(ctx, a, args[0])
 		}
-		return planFile(ctx, a, args[0])
+		text, err := a.get(ctx, "/switchover/plan.json?"+url.Values{"rule": {rule}}.Encode())
+		if err != nil {
+			return exitError{exitUnknown, err}
+		}
+		return planned(a, text, nil)
 	})
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c

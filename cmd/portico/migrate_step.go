@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -125,15 +124,6 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 		}
 	}
 	return nil
-}
-
-// readiness prints the next step of each rule, or of the one with a name.
-func readiness(ctx context.Context, a *adminClient, rule string) error {
-	text, err := a.get(ctx, "/switchover/plan.json?"+url.Values{"rule": {rule}}.Encode())
-	if err != nil {
-		return exitError{exitUnknown, err}
-	}
-	return planned(a, text, nil)
 }
 
 // exitUnknown is the exit status of a plan that cannot tell whether preconditions hold.
