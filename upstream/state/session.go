@@ -36,7 +36,7 @@ type session struct {
 	err error
 }
 
-// fail is what ends a session, unless something has before.
+// fail ends a session with an error, unless one has ended it before. nil does nothing.
 func (s *session) fail(err error) {
 	if s.err == nil {
 		s.err = err
