@@ -72,13 +72,13 @@ func fetch[T any](ctx context.Context, a *adminClient, path string, render func(
 	return printed(a, text, err, render)
 }
 
-// getJSON reads what the listener has under a path into a value.
-func (a *adminClient) getJSON(ctx context.Context, path string, into any) error {
+// read returns the value that the listener has under a path.
+func read[T any](ctx context.Context, a *adminClient, path string) (value T, err error) {
 	text, err := a.get(ctx, path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = json.Unmarshal(text, &value)
 	}
-	return json.Unmarshal(text, into)
+	return value, err
 }
 
 // change sends a change with the actor and the reason that sign it, and prints the response as printed does.

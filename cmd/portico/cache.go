@@ -40,14 +40,16 @@ func cacheShowCommand(a *adminClient) *cobra.Command {
 	return c
 }
 
-func renderItems(w io.Writer, found *struct{ Items []cache.Item }) {
-	items := found.Items
-	if len(items) == 0 {
+// cachedItems is what the listener has of the cache.
+type cachedItems struct{ Items []cache.Item }
+
+func renderItems(w io.Writer, found *cachedItems) {
+	if len(found.Items) == 0 {
 		fmt.Fprintln(w, "The cache holds nothing of that: the next read asks the tracker.")
 		return
 	}
 	fmt.Fprintln(w, "STATE\tAGE\tFRESH FOR\tBYTES\tPRODUCT\tCOMPONENT\tSHARED BY\tTRACKER\tWHY\tKEY")
-	for _, item := range items {
+	for _, item := range found.Items {
 		fmt.Fprintf(w, "%s\t%.0fs\t%.0fs\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", item.State, item.AgeSeconds, item.TTLSeconds,
 			item.Bytes, item.Product, item.Component, item.Scope, item.Tracker, item.Why, item.Key)
 	}

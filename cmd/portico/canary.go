@@ -37,7 +37,23 @@ func canaryCommand(env environment) *cobra.Command {
 			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
 			"could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.",
 		[]string{"junit"},
-		canaryReportCommand(a), canaryFindingsCommand(a), canaryShowCommand(a), canaryVerdictCommand(a), canarySamplingCommand(a),
+		command("report", "print all findings", func(ctx context.Context, _ []string) error {
+			suffix := map[string]string{"json": "json", "yaml": "json", "junit": "xml"}[a.format]
+			text, err := a.get(ctx, "/canary/report."+cmp.Or(suffix, "txt"))
+			if err != nil {
+				return err
+			}
+			return a.print(text, nil)
+		}),
+		canaryFindingsCommand(a),
+		command("show SIGNATURE", "print one finding with an example", func(ctx context.Context, args []string) error {
+			path, err := findingPath(args[0], ".json")
+			if err != nil {
+				return err
+			}
+			return fetch(ctx, a, path, renderFinding)
+		}),
+		canaryVerdictCommand(a), canarySamplingCommand(a),
 		canaryJudgeCommand(a, "accept", "let findings no longer count", "Accepted."),
 		canaryJudgeCommand(a, "reopen", "let findings count again", "Reopened."),
 		canaryJudgeCommand(a, "fixed", "mark findings as fixed", "Marked as fixed. Its operation starts again from zero."),
@@ -46,18 +62,6 @@ func canaryCommand(env environment) *cobra.Command {
 		}))
 	a.signatureFlags(c.PersistentFlags())
 	return c
-}
-
-// canaryReportCommand is portico canary report.
-func canaryReportCommand(a *adminClient) *cobra.Command {
-	return command("report", "print all findings", func(ctx context.Context, _ []string) error {
-		suffix := map[string]string{"json": "json", "yaml": "json", "junit": "xml"}[a.format]
-		text, err := a.get(ctx, "/canary/report."+cmp.Or(suffix, "txt"))
-		if err != nil {
-			return err
-		}
-		return a.print(text, nil)
-	})
 }
 
 // canaryVerdictCommand is portico canary verdict. It asks once: the next response may differ.
@@ -132,17 +136,6 @@ func canaryFindingsCommand(a *adminClient) *cobra.Command {
 		})
 	}
 	return c
-}
-
-// canaryShowCommand is portico canary show.
-func canaryShowCommand(a *adminClient) *cobra.Command {
-	return command("show SIGNATURE", "print one finding with an example", func(ctx context.Context, args []string) error {
-		path, err := findingPath(args[0], ".json")
-		if err != nil {
-			return err
-		}
-		return fetch(ctx, a, path, renderFinding)
-	})
 }
 
 // renderFinding prints a finding and the latest of its samples. What was typed or sent by others is kept in its line.

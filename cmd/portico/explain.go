@@ -134,8 +134,8 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 	defer cancel()
 	s.address, s.unknown = config.RedactURL(a.address), ""
 	a.token = cfg.Admin.Token.Text()
-	var found admin.Status
-	if err := a.getJSON(ctx, "/status", &found); err != nil {
+	found, err := read[admin.Status](ctx, a, "/status")
+	if err != nil {
 		s.unknown = err.Error()
 		return
 	}
@@ -152,8 +152,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 		}
 	}
 	if found.Switchover != nil {
-		s.moves = &switchover.Status{}
-		if err := a.getJSON(ctx, statusPath, s.moves); err != nil {
+		if s.moves, err = read[*switchover.Status](ctx, a, statusPath); err != nil {
 			s.unknown = err.Error()
 			return
 		}
@@ -162,11 +161,11 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 			s.table = switchover.Table{Rules: []switchover.Rule{{Name: "kill switch", Reads: switchover.PhaseOld, Writes: switchover.PhaseOld}}}
 		}
 	}
-	s.cached = cachedItems(ctx, a, path)
+	s.cached = cachedFor(ctx, a, path)
 }
 
-// cachedItems returns what is cached for a flag type read; without a cache there is nothing.
-func cachedItems(ctx context.Context, a *adminClient, path string) []cache.Item {
+// cachedFor returns what is cached for a flag type read; without a cache there is nothing.
+func cachedFor(ctx context.Context, a *adminClient, path string) []cache.Item {
 	operation, names := recording.Segments(http.MethodGet, path)
 	if operation != mapping.OpFlagTypes {
 		return nil
@@ -179,8 +178,7 @@ func cachedItems(ctx context.Context, a *adminClient, path string) []cache.Item 
 		}
 		query.Set(key, name)
 	}
-	var found struct{ Items []cache.Item }
-	_ = a.getJSON(ctx, "/cache?"+query.Encode(), &found)
+	found, _ := read[cachedItems](ctx, a, "/cache?"+query.Encode())
 	return found.Items
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -120,10 +121,14 @@ func renderHistory(w io.Writer, found *struct{ History []state.Revision }) {
 func migratePlanCommand(a *adminClient) *cobra.Command {
 	rule := ""
 	c := command("plan [FILE]", "print the next step of each rule, or what a file of rules would change", func(ctx context.Context, args []string) error {
-		if len(args) == 0 {
-			return readiness(ctx, a, rule)
+		if len(args) > 0 {
+			return planFile(ctx, a, args[0])
 		}
-		return planFile(ctx, a, args[0])
+		text, err := a.get(ctx, "/switchover/plan.json?"+url.Values{"rule": {rule}}.Encode())
+		if err != nil {
+			return exitError{exitUnknown, err}
+		}
+		return planned(a, text, nil)
 	})
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c
@@ -131,8 +136,8 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 
 // planFile is portico migrate plan FILE.
 func planFile(ctx context.Context, a *adminClient, file string) error {
-	var status switchover.Status
-	if err := a.getJSON(ctx, statusPath, &status); err != nil {
+	status, err := read[switchover.Status](ctx, a, statusPath)
+	if err != nil {
 		return err
 	}
 	next, err := loadRules(a.env, file, status.Callers)
@@ -166,10 +171,8 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 
 // warnOfWrites prints which rules send flag type writes to a tracker that has none.
 func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
-	var found struct {
-		Trackers map[string]admin.TrackerStatus
-	}
-	if err := a.getJSON(ctx, "/status", &found); err != nil {
+	found, err := read[admin.Status](ctx, a, "/status")
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{status.Old, status.New} {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -28,21 +29,11 @@ type idsTool struct {
 	ids   *idmap.Map
 }
 
-// idRow is a pair of ids and the line in which it stands, 0 in the store.
-type idRow struct {
-	state.IDPair
-	line int
-}
-
 // idColumns are the columns of a file of ids. The last one may be missing.
 var idColumns = []string{"kind", "client", "new", "old"}
 
-const (
-	// idBatch is how many pairs are added together.
-	idBatch = 10_000
-	// maxCompared is how many rows, of two keys each, are compared with the store together.
-	maxCompared = 2500
-)
+// idBatch is how many pairs are added together.
+const idBatch = 10_000
 
 // idsCommand is portico migrate ids.
 func idsCommand(a *adminClient) *cobra.Command {
@@ -76,11 +67,14 @@ func (t *idsTool) command(use, short string, do func(ctx context.Context, file s
 	})
 }
 
-// inStore works on the store of the configuration, which it makes if that is asked for. A command that tells of what is there makes no new one,
+// errNoStore says that there is nothing to work on.
+var errNoStore = errors.New("there is no store")
+
+// inStore works on the store of the configuration, which it creates if that is asked for. A command that tells of what is there creates no new one,
 // and does not say that nothing waits.
-func inStore(ctx context.Context, dsn string, make bool, work func(*state.Store) error) error {
-	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !make {
-		return cmp.Or(err, fmt.Errorf("there is no store at %s yet", config.Printable(dsn)))
+func inStore(ctx context.Context, dsn string, create bool, work func(*state.Store) error) error {
+	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !create {
+		return cmp.Or(err, fmt.Errorf("%w at %s yet", errNoStore, config.Printable(dsn)))
 	}
 	store, err := state.Open(ctx, dsn)
 	if err != nil {
@@ -91,20 +85,16 @@ func inStore(ctx context.Context, dsn string, make bool, work func(*state.Store)
 
 // add is portico migrate ids import.
 func (t *idsTool) add(ctx context.Context, file string) error {
-	rows, err := t.rows(ctx, file)
+	list, err := t.list(ctx, file)
 	if err != nil {
 		return err
 	}
 	var added atomic.Int64
-	shown := t.env.progress(func() string { return fmt.Sprintf("%d of %d ids are kept", added.Load(), len(rows)) })
+	shown := t.env.progress(func() string { return fmt.Sprintf("%d of %d ids are kept", added.Load(), len(list.pairs)) })
 	defer shown.stop()
 	err = inStore(ctx, t.dsn, true, func(store *state.Store) error {
-		for some := range slices.Chunk(rows, idBatch) {
-			pairs := make([]state.IDPair, len(some))
-			for i, row := range some {
-				pairs[i] = row.IDPair
-			}
-			if err := store.AddIDs(ctx, pairs); err != nil {
+		for some := range slices.Chunk(list.pairs, idBatch) {
+			if err := store.AddIDs(ctx, some); err != nil {
 				return fmt.Errorf("import %s, of which %d ids are kept: %w", file, added.Load(), err)
 			}
 			added.Add(int64(len(some)))
@@ -115,7 +105,7 @@ func (t *idsTool) add(ctx context.Context, file string) error {
 		return err
 	}
 	shown.stop()
-	return t.value(idReport{IDs: len(rows)}, says("%d ids are kept.\n", len(rows)))
+	return t.value(idReport{IDs: len(list.pairs)}, says("%d ids are kept.\n", len(list.pairs)))
 }
 
 // idReport is what import and check print. Gaps are ids that are missing between others, and Problems are in the way of an import.
@@ -128,134 +118,139 @@ type idReport struct {
 // export is portico migrate ids export.
 func (t *idsTool) export(ctx context.Context, file string) error {
 	return inStore(ctx, t.dsn, false, func(store *state.Store) error {
-		to := t.env.stdout
-		if file != "" {
-			made, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return fmt.Errorf("export ids: %w", err)
-			}
-			defer made.Close()
-			to = made
+		if file == "" {
+			return writeIDs(ctx, store, t.env.stdout)
 		}
-		out := csv.NewWriter(to)
-		err := out.Write(idColumns)
-		if err == nil {
-			err = store.EachID(ctx, func(p state.IDPair) error {
-				row := []string{p.Kind, strconv.FormatInt(p.Client, 10), strconv.FormatInt(p.Native, 10), ""}
-				if p.Side == string(idmap.OldSide) {
-					row[2], row[3] = row[3], row[2]
-				}
-				return out.Write(row)
-			})
+		to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return fmt.Errorf("export ids: %w", err)
 		}
-		out.Flush()
-		return cmp.Or(err, out.Error())
+		return errors.Join(writeIDs(ctx, store, to), to.Close())
 	})
+}
+
+// writeIDs writes the ids of a store as CSV.
+func writeIDs(ctx context.Context, store *state.Store, to io.Writer) error {
+	out := csv.NewWriter(to)
+	err := out.Write(idColumns)
+	if err == nil {
+		err = store.EachID(ctx, func(p state.IDPair) error {
+			row := []string{p.Kind, strconv.FormatInt(p.Client, 10), strconv.FormatInt(p.Native, 10), ""}
+			if p.Side == string(idmap.OldSide) {
+				row[2], row[3] = row[3], row[2]
+			}
+			return out.Write(row)
+		})
+	}
+	out.Flush()
+	return cmp.Or(err, out.Error())
 }
 
 // check is portico migrate ids check.
 func (t *idsTool) check(ctx context.Context, file string) error {
-	rows, err := t.rows(ctx, file)
+	list, err := t.list(ctx, file)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b idRow) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Client, b.Client)) })
-	report := idReport{IDs: len(rows)}
-	for i, row := range rows {
-		if i == 0 || rows[i-1].Kind != row.Kind || rows[i-1].Side != row.Side || rows[i-1].Client == row.Client-1 {
-			continue
+	slices.SortFunc(list.pairs, func(a, b state.IDPair) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Client, b.Client))
+	})
+	report := idReport{IDs: len(list.pairs)}
+	for i, pair := range list.pairs {
+		before := list.pairs[max(0, i-1)]
+		if i > 0 && before.Kind == pair.Kind && before.Side == pair.Side && before.Client != pair.Client-1 {
+			report.Gaps = append(report.Gaps, fmt.Sprintf("%s%s: no ids from %d to %d", list.place(list.line(pair)), pair.Kind, before.Client+1, pair.Client-1))
 		}
-		report.Gaps = append(report.Gaps, fmt.Sprintf("%s%s: no ids from %d to %d", row.place(file), row.Kind, rows[i-1].Client+1, row.Client-1))
 	}
-	return t.value(report, says("%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), len(rows)))
+	return t.value(report, says("%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), report.IDs))
 }
 
-// place begins a message about a row.
-func (r idRow) place(file string) string {
-	if file == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d: ", file, r.line)
-}
-
-// rows reads the ids of a file or, if it has no name, of the store. It prints what is wrong with them.
-func (t *idsTool) rows(ctx context.Context, file string) (rows []idRow, err error) {
-	var problems []string
-	report := func(row idRow, problem error) {
-		problems = append(problems, fmt.Sprintf("%s%v", row.place(file), problem))
-	}
-	lines := map[state.IDKey]int{}
-	add := func(row idRow) {
-		if err := t.ids.CheckPair(row.IDPair); err != nil {
-			report(row, err)
-		}
-		for _, key := range row.Keys() {
-			if first, twice := lines[key]; twice {
-				report(row, fmt.Errorf("%s: line %d has one of these ids", row.IDPair, first))
-			}
-			lines[key] = row.line
-		}
-		rows = append(rows, row)
-	}
+// list reads the ids of a file or, if it has no name, of the store. It prints what is wrong with them.
+func (t *idsTool) list(ctx context.Context, file string) (l *idList, err error) {
+	l = &idList{file: file, check: t.ids.CheckPair, lines: map[state.IDKey]int{}}
 	if file == "" {
 		err = inStore(ctx, t.dsn, false, func(store *state.Store) error {
 			return store.EachID(ctx, func(p state.IDPair) error {
-				add(idRow{IDPair: p})
+				l.add(p, 0)
 				return nil
 			})
 		})
-	} else if err = readIDs(file, add, report); err == nil {
-		err = t.contradictions(ctx, rows, report)
-	}
-	if err != nil || len(problems) == 0 {
-		return rows, err
-	}
-	if t.isText() {
-		fmt.Fprintln(t.env.stderr, strings.Join(problems, "\n"))
-	} else {
-		err = t.value(idReport{IDs: len(rows), Problems: problems}, nil)
-	}
-	return rows, cmp.Or(err, error(exitError{status: exitFailed}))
-}
-
-// contradictions reports the rows that contradict pairs of the store, if there is one.
-func (t *idsTool) contradictions(ctx context.Context, rows []idRow, report func(idRow, error)) error {
-	if found, err := state.Look(ctx, t.dsn); err != nil || found.Version == 0 {
-		return err
-	}
-	return inStore(ctx, t.dsn, false, func(store *state.Store) error {
-		for some := range slices.Chunk(rows, maxCompared) {
-			var keys []state.IDKey
-			for _, row := range some {
-				keys = append(keys, row.Keys()...)
-			}
-			kept, err := store.IDs(ctx, keys)
-			if err != nil {
-				return err
-			}
-			for i, key := range keys {
-				if other, ok := kept[key]; ok && other != some[i/2].IDPair {
-					report(some[i/2], &state.IDConflictError{Kept: other, New: some[i/2].IDPair})
+	} else if err = l.read(); err == nil {
+		err = inStore(ctx, t.dsn, false, func(store *state.Store) error {
+			kept, err := store.IDs(ctx, slices.Collect(maps.Keys(l.lines)))
+			for _, pair := range l.pairs {
+				for _, key := range pair.Keys() {
+					if other, ok := kept[key]; ok && other != pair {
+						l.report(l.line(pair), &state.IDConflictError{Kept: other, New: pair})
+					}
 				}
 			}
+			return err
+		})
+		if errors.Is(err, errNoStore) {
+			err = nil
 		}
-		return nil
-	})
+	}
+	if err != nil || len(l.problems) == 0 {
+		return l, err
+	}
+	if t.isText() {
+		fmt.Fprintln(t.env.stderr, strings.Join(l.problems, "\n"))
+	} else {
+		err = t.value(idReport{IDs: len(l.pairs), Problems: l.problems}, nil)
+	}
+	return l, cmp.Or(err, error(exitError{status: exitFailed}))
+}
+
+// idList is the pairs of ids in a file or, if it has no name, in the store, and what is wrong with them.
+type idList struct {
+	file     string
+	check    func(state.IDPair) error
+	pairs    []state.IDPair
+	lines    map[state.IDKey]int // of the file
+	problems []string
+}
+
+func (l *idList) line(pair state.IDPair) int { return l.lines[pair.Keys()[0]] }
+
+// place begins a message about a line.
+func (l *idList) place(line int) string {
+	if l.file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d: ", l.file, line)
+}
+
+func (l *idList) report(line int, problem error) {
+	l.problems = append(l.problems, l.place(line)+problem.Error())
+}
+
+func (l *idList) add(pair state.IDPair, line int) {
+	if err := l.check(pair); err != nil {
+		l.report(line, err)
+	}
+	for _, key := range pair.Keys() {
+		if first, twice := l.lines[key]; twice {
+			l.report(line, fmt.Errorf("%s: line %d has one of these ids", pair, first))
+		}
+		l.lines[key] = line
+	}
+	l.pairs = append(l.pairs, pair)
 }
 
 // byteOrderMark begins files that spreadsheet programs write.
 const byteOrderMark = "\ufeff"
 
-// readIDs reads a file of ids.
-func readIDs(file string, add func(idRow), report func(idRow, error)) error {
-	content, err := os.ReadFile(file)
+// read reads the file.
+func (l *idList) read() error {
+	content, err := os.ReadFile(l.file)
 	if err != nil {
 		return fmt.Errorf("read ids: %w", err)
 	}
 	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(content), byteOrderMark)))
 	header, err := in.Read()
 	if err != nil || !slices.Equal(header, idColumns) && !slices.Equal(header, idColumns[:3]) {
-		return fmt.Errorf("read ids: %s does not begin with the line %s", file, strings.Join(idColumns, ","))
+		return fmt.Errorf("read ids: %s does not begin with the line %s", l.file, strings.Join(idColumns, ","))
 	}
 	for {
 		record, err := in.Read()
@@ -263,15 +258,14 @@ func readIDs(file string, add func(idRow), report func(idRow, error)) error {
 			return nil
 		}
 		if err != nil && !errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("read ids: %s: %w", file, err)
+			return fmt.Errorf("read ids: %s: %w", l.file, err)
 		}
-		row := idRow{}
-		row.line, _ = in.FieldPos(0)
-		if row.IDPair, err = parseIDs(append(record, "", "", "")); err != nil {
-			report(row, err)
-			continue
+		line, _ := in.FieldPos(0)
+		if pair, err := parseIDs(append(record, "", "", "")); err != nil {
+			l.report(line, err)
+		} else {
+			l.add(pair, line)
 		}
-		add(row)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -55,8 +54,8 @@ func (f *moveFlags) send(ctx context.Context, a *adminClient, path string, membe
 func migrateStepCommand(a *adminClient, verb, short string) *cobra.Command {
 	flags := &moveFlags{}
 	c := flags.register(command(verb+" RULE", short, func(ctx context.Context, args []string) error {
-		var status switchover.Status
-		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+		status, err := read[switchover.Status](ctx, a, statusPath)
+		if err != nil {
 			return err
 		}
 		if verb == reverse && !flags.dryRun {
@@ -119,21 +118,12 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 		if !upstream.Pause(ctx, drainPause) {
 			return ctx.Err()
 		}
-		status = switchover.Status{}
-		if err := a.getJSON(ctx, statusPath, &status); err != nil {
+		var err error
+		if status, err = read[switchover.Status](ctx, a, statusPath); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// readiness prints the next step of each rule, or of the one with a name.
-func readiness(ctx context.Context, a *adminClient, rule string) error {
-	text, err := a.get(ctx, "/switchover/plan.json?"+url.Values{"rule": {rule}}.Encode())
-	if err != nil {
-		return exitError{exitUnknown, err}
-	}
-	return planned(a, text, nil)
 }
 
 // exitUnknown is the exit status of a plan that cannot tell whether preconditions hold.

@@ -72,7 +72,7 @@ func TestEveryNameIsDocumented(t *testing.T) {
 		{"word of Cache-Status", "reference/http.md", []string{"cache"}, `(?m)^\s*(?:detail|forward)\w+\s*= "([a-z-]+)"`, "", "", "## Cache-Status", 15},
 		{"fault or quirk of the reference tracker", "how-to/test-a-client.md", []string{"test/tracker"},
 			`(?m)^\s*(?:Fault|Quirk)\w+\s+(?:FaultKind|Quirk)\s*= "([a-z0-9_-]+)"`, "", "", "", 30},
-		{"key that needs a restart", "reference/configuration.md", []string{"cmd/portico/config"},
+		{"key that needs a restart", "reference/configuration.md", []string{"cmd/portico/config", "upstream/journal"},
 			"key:\"(\\w+)\"[^`\n]*change:\"restart\"", "", "`(?:\\w+\\.)*(\\w+)`", "\n## Reload\n", 10},
 	} {
 		_, text, _ := strings.Cut(read(t, pages+c.page), c.section)

@@ -131,8 +131,8 @@ func (t *tap) Read(p []byte) (int, error) {
 // maxRead is up to how many times Options.MaxBody a response is read. Content of attachments does not count.
 const maxRead = 4
 
-// read reads a document to its end and adds it to a reply. The caller closes the document. What is not JSON, or endless, becomes a Failure of the reply. hold is
-// asked for memory, nil grants it.
+// read reads a document to its end and adds it to a reply. The caller closes the document. What is not JSON, or is too long, becomes a Failure of the reply.
+// hold is asked for memory; if it is nil there is no limit.
 func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func(int) error) (compare.Reply, error) {
 	options := c.options.Split
 	options.Limits = jsonblob.AnswerLimits(options.Limits.BlobMemory)

@@ -156,11 +156,14 @@ func (s *step) side(name string) (at side, ok bool) {
 	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown())
 	if !ok {
 		s.park("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
-			name, cmp.Or(s.entry.Caller, "a caller without a name"), name)
+			name, s.caller(), name)
 	}
 	at.caller.Role = "journal"
 	return at, ok
 }
+
+// caller names the caller of the write.
+func (s *step) caller() string { return cmp.Or(s.entry.Caller, "a caller without a name") }
 
 // shown is the caller of the write as it has shown itself, nil if that is not known any more.
 func (s *step) shown() *upstream.Caller {
@@ -294,15 +297,11 @@ func (s *step) make(ctx context.Context, at side) {
 
 // name adds the label of the caller to a comment that is made with another key, if the comment does not become longer than trackers allow.
 func (s *step) name(at side) {
-	label := s.entry.Caller
-	if label == "" {
-		label = "a caller without a name"
-	}
 	comment := s.of.comment
 	if comment == nil || isBlank(*comment) || at.own {
 		return
 	}
-	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + label + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
+	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + s.caller() + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
 		*comment = &named
 	}
 }

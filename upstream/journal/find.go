@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -141,7 +140,8 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 	if err != nil {
 		return err
 	}
-	for client, shown := range matchFlags(clients, copies) {
+	matched, _ := matchFlags(clients, copies)
+	for client, shown := range matched {
 		s.learn("flag", client, shown)
 	}
 	return nil
@@ -159,10 +159,9 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 	if err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
-	matched := matchFlags(clients, copies)
-	free := slices.DeleteFunc(without(copies, clients), func(one thing) bool {
-		return slices.Contains(slices.Collect(maps.Values(matched)), one.ID) ||
-			slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
+	matched, free := matchFlags(clients, copies)
+	free = slices.DeleteFunc(free, func(one thing) bool {
+		return slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
 	})
 	var flags []mapping.FlagChange
 	for _, change := range *sent {
@@ -217,9 +216,10 @@ func without(list, other []thing) []thing {
 }
 
 // matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
-// matched by type where there is one of it on each side.
-func matchFlags(clients, copies []thing) map[int64]int64 {
-	left, free, matched := without(clients, copies), without(copies, clients), map[int64]int64{}
+// matched by type where there is one of it on each side. free are the copies that match nothing.
+func matchFlags(clients, copies []thing) (matched map[int64]int64, free []thing) {
+	left := without(clients, copies)
+	matched, free = map[int64]int64{}, without(copies, clients)
 	only := func(list []thing, name string) bool {
 		list = slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return one.Name != name })
 		return len(list) == 1
@@ -236,5 +236,5 @@ func matchFlags(clients, copies []thing) map[int64]int64 {
 		}
 		left = slices.DeleteFunc(left, func(client thing) bool { return matched[client.ID] != 0 })
 	}
-	return matched
+	return matched, free
 }

@@ -39,7 +39,7 @@ type Section struct {
 	// MaxFailures is how many attempts fail before a lane is parked.
 	MaxFailures int `key:"failures" default:"10" min:"1" max:"1000"`
 	// Workers is the maximum number of lanes that are copied at a time.
-	Workers int `key:"workers" default:"4" min:"1" max:"256"`
+	Workers int `key:"workers" default:"4" min:"1" max:"256" change:"restart"`
 }
 
 // Settings are what Set may replace.
@@ -92,7 +92,7 @@ type Journal struct {
 	losses   losses
 	// shown are the callers of writes that are not copied yet, by the numbers of entries. They are never stored.
 	shown *otter.Cache[int64, *upstream.Caller]
-	// missed counts writes that passed unrecorded, late outcomes that could not be committed in time.
+	// missed counts writes that passed unrecorded, and late counts outcomes that could not be committed in time.
 	missed, late atomic.Int64
 	// wake names lanes in which something may be due.
 	wake chan string

@@ -15,7 +15,7 @@ import (
 // Operator changes entries by hand. It needs no running journal.
 type Operator struct {
 	Store *state.Store
-	// Actor and Reason go into the audit trail.
+	// Actor and Reason go into the audit trail. The caller has asked for both.
 	Actor, Reason string
 }
 
@@ -29,14 +29,6 @@ type StatusError struct {
 // Error implements error.
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
-}
-
-// signed makes a change with the record for the audit trail.
-func (o *Operator) signed(action string, change func(state.Record) error) error {
-	if o.Actor == "" || o.Reason == "" {
-		return errors.New("a change of the journal needs an actor and a reason")
-	}
-	return change(state.Record{Actor: o.Actor, Action: action, Reason: o.Reason})
 }
 
 // Retry has a parked entry tried again. A create whose outcome at the target is not known is looked for there again; any other write is
@@ -66,30 +58,29 @@ func (o *Operator) Park(ctx context.Context, seq int64) error {
 
 // change changes an entry that has a status.
 func (o *Operator) change(ctx context.Context, seq int64, verb string, from state.JournalStatus, change func(*state.JournalEntry)) error {
-	return o.signed(verb+" an entry of the journal", func(record state.Record) error {
-		e, err := o.Store.JournalEntry(ctx, seq)
-		if err != nil {
-			return err
-		}
-		if e.Status != from {
-			return &StatusError{Seq: seq, Status: e.Status, Action: verb}
-		}
-		change(&e)
-		if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
-			err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
-		}
+	e, err := o.Store.JournalEntry(ctx, seq)
+	if err != nil {
 		return err
-	})
+	}
+	if e.Status != from {
+		return &StatusError{Seq: seq, Status: e.Status, Action: verb}
+	}
+	change(&e)
+	record := state.Record{Actor: o.Actor, Action: verb + " an entry of the journal", Reason: o.Reason}
+	if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
+		err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
+	}
+	return err
 }
 
 // Start begins a new starting point: copying is paused in all processes while writes are recorded, and what was lost before is forgotten, since the operator copies the data.
 func (o *Operator) Start(ctx context.Context) error {
-	return o.signed("start", func(record state.Record) error { return o.Store.StartJournal(ctx, record) })
+	return o.Store.StartJournal(ctx, state.Record{Actor: o.Actor, Reason: o.Reason})
 }
 
 // Resume has copying go on, after Start or a kill.
 func (o *Operator) Resume(ctx context.Context) error {
-	return o.signed("resume", func(record state.Record) error { return o.Store.ResumeJournal(ctx, record) })
+	return o.Store.ResumeJournal(ctx, state.Record{Actor: o.Actor, Reason: o.Reason})
 }
 
 // Status is the state of the journal as operators see it.

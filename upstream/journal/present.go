@@ -99,14 +99,17 @@ func (at side) read(ctx context.Context, call upstream.Call, into any) (mapping.
 
 // flags lists the flags of an attachment, by their ids.
 func (at side) flags(ctx context.Context, attachment int64) ([]thing, error) {
+	shown, err := at.attachment(ctx, attachment, "flags")
+	slices.SortFunc(shown.Flags, byID)
+	return shown.Flags, err
+}
+
+// attachment reads a field of an attachment, and nothing where the attachment is not shown.
+func (at side) attachment(ctx context.Context, id int64, field string) (thing, error) {
 	all, err := at.attachments(ctx, mapping.OpAttachment, mapping.AttachmentsRequest{
-		Attachments: []string{strconv.FormatInt(attachment, 10)}, Include: []string{"id", "flags"},
+		Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", field},
 	})
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	slices.SortFunc(all[0].Flags, byID)
-	return all[0].Flags, nil
+	return append(all, thing{})[0], err
 }
 
 // flagTypes lists the flag types of the first product in which a new one will be.
@@ -133,8 +136,6 @@ func (at side) hasContent(ctx context.Context, id int64, content *jsonblob.Blob)
 	if err != nil {
 		return false, err
 	}
-	all, err := at.attachments(ctx, mapping.OpAttachment, mapping.AttachmentsRequest{
-		Attachments: []string{strconv.FormatInt(id, 10)}, Include: []string{"id", "data"},
-	})
-	return len(all) > 0 && all[0].digest == want, err
+	shown, err := at.attachment(ctx, id, "data")
+	return shown.digest == want, err
 }

@@ -168,7 +168,7 @@ func (j *Journal) tidy(life context.Context) {
 	if err := j.store.PruneJournal(ctx, time.Now().Add(-settings.Keep)); err != nil && life.Err() == nil {
 		j.logger.Warn("old entries of the journal could not be removed", "cause", err)
 	}
-	for _, name := range settings.spool().orphans(time.Now()) {
+	for _, name := range settings.spool().orphans() {
 		used, err := j.store.JournalSpooled(ctx, name)
 		if err == nil && !used {
 			err = settings.spool().remove(name)

@@ -89,14 +89,14 @@ func (s spool) remove(name string) error {
 }
 
 // orphans lists old files, which belong to no entry unless the store says so.
-func (s spool) orphans(now time.Time) (names []string) {
+func (s spool) orphans() (names []string) {
 	files, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil
 	}
 	for _, file := range files {
 		info, err := file.Info()
-		if err == nil && strings.HasSuffix(file.Name(), spoolSuffix) && now.Sub(info.ModTime()) > orphanAge {
+		if err == nil && strings.HasSuffix(file.Name(), spoolSuffix) && time.Since(info.ModTime()) > orphanAge {
 			names = append(names, file.Name())
 		}
 	}

@@ -19,7 +19,7 @@ type RecorderOptions struct {
 	MaxData int
 	// Memory is the maximum size of all bodies that wait to be written, in bytes; default 128 MiB.
 	Memory int64
-	// Failed, if not nil, gets the first error of To, after which nothing more is written.
+	// Failed, if not nil, gets the first error of To, after which nothing more is written. It may call the Recorder.
 	Failed func(error)
 }
 
@@ -107,12 +107,10 @@ func (r *Recorder) write() {
 			err = buffered.Flush()
 		}
 		r.mu.Lock()
+		isFirst := err != nil && r.failed == nil
 		switch {
 		case err != nil:
 			r.counts.Dropped["write"]++
-			if r.failed == nil && r.options.Failed != nil {
-				r.options.Failed(err)
-			}
 			r.failed = cmp.Or(r.failed, err)
 		case e.Unsendable != "":
 			r.counts.Unsendable++
@@ -121,6 +119,9 @@ func (r *Recorder) write() {
 			r.counts.Written++
 		}
 		r.mu.Unlock()
+		if isFirst && r.options.Failed != nil {
+			r.options.Failed(err)
+		}
 	}
 }
 

@@ -138,7 +138,13 @@ func TestRecorderNeverWaits(t *testing.T) {
 // TestRecorderTellsAtOnce that the file cannot be written, and tells it once.
 func TestRecorderTellsAtOnce(t *testing.T) {
 	told := make(chan error, 9)
-	recorder := recording.NewRecorder(recording.RecorderOptions{To: full{}, Failed: func(err error) { told <- err }})
+	var recorder *recording.Recorder
+	recorder = recording.NewRecorder(recording.RecorderOptions{To: full{}, Failed: func(err error) {
+		if counts, first := recorder.Counts(); counts.Dropped["write"] != 1 || !errors.Is(first, err) { // as one that shows progress asks
+			t.Errorf("at the first error there are %+v, %v", counts, first)
+		}
+		told <- err
+	}})
 	front := httptest.NewServer(recorder.Handler(process.Reference(t, tracker.Options{})))
 	defer front.Close()
 	send(t, front.URL, "GET", "/rest/version", "", nil)

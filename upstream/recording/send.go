@@ -38,8 +38,7 @@ func Send(ctx context.Context, baseURL string, r Request, maxSize int64) (Respon
 		conn = tls.Client(conn, &tls.Config{ServerName: base.Hostname()})
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	// A server may respond and close before it has read all; the response counts, so the error of writing does not.
 	written := make(chan struct{})
 	go func() {

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -79,10 +80,12 @@ func (s *session) contradicted(pairs []IDPair) {
 	}
 }
 
-// IDs returns the pairs that the keys select, by both of their own keys. There must be one key, and at most 5,000.
+// IDs returns the pairs that the keys select, by both of their own keys.
 func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	in := s.session(ctx)
-	found := in.ids(keys)
+	in, found := s.session(ctx), map[IDKey]IDPair{}
+	for some := range slices.Chunk(keys, 2*maxIDRows) {
+		maps.Copy(found, in.ids(some))
+	}
 	return found, failed("reading ids", in.err)
 }
 

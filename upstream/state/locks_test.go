@@ -83,7 +83,7 @@ func TestAdditionsWaitForReset(t *testing.T) {
 			func(ctx context.Context) error { return s.RecordFinding(ctx, Finding{Signature: "a"}, nil, 0) },
 		}
 		must(t, additions[0](t.Context())) // and what is old is gone
-		must(t, other.transact(t.Context(), other.writer, func(tx *session) {
+		must(t, other.transact(t.Context(), func(tx *session) {
 			tx.campaign(tx.forUpdate)
 			for i, add := range additions {
 				if err := briefly(add); !errors.Is(err, context.DeadlineExceeded) {
@@ -91,7 +91,7 @@ func TestAdditionsWaitForReset(t *testing.T) {
 				}
 			}
 		}))
-		must(t, other.transact(t.Context(), other.writer, func(tx *session) {
+		must(t, other.transact(t.Context(), func(tx *session) {
 			tx.campaign(tx.forShare)
 			if err := briefly(func(ctx context.Context) error { return s.StartCampaign(ctx, "ada", "again") }); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a reset during an addition: got %v, want that it waits", err)

@@ -19,7 +19,7 @@ var migrations embed.FS
 // migrate brings the database to the newest form. When two processes do so at once
 // one waits for the other.
 func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
-	return s.transact(ctx, s.writer, func(tx *session) { tx.migrate(folder) })
+	return s.transact(ctx, func(tx *session) { tx.migrate(folder) })
 }
 
 // migrate runs the files that have not been run.

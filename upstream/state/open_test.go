@@ -253,7 +253,7 @@ func TestMemoryOutlivesWhoeverGivesUp(t *testing.T) {
 	must(t, s.Append(t.Context(), Record{Actor: "somebody"}))
 	for range 20 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		err := s.transact(ctx, s.writer, func(tx *session) {
+		err := s.transact(ctx, func(tx *session) {
 			tx.exec("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000) SELECT count(*) FROM n")
 		})
 		cancel()

@@ -57,7 +57,7 @@ func someTally() Tally {
 func workOn(s *Store) error {
 	ctx := context.Background()
 	for made := 0; made < perJob; {
-		present, _, err := s.CurrentRevision(ctx)
+		present, err := s.CurrentRevision(ctx)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func workOn(s *Store) error {
 // checkWork checks what all of them have done together.
 func checkWork(t *testing.T, s *Store, done int64) {
 	t.Helper()
-	present, _, err := s.CurrentRevision(t.Context())
+	present, err := s.CurrentRevision(t.Context())
 	must(t, err)
 	if present.Version != done {
 		t.Errorf("the phases have version %d, want %d", present.Version, done)

@@ -15,11 +15,11 @@ func (s *session) current() Revision {
 	return append(list[Revision](s, selectRevisions, 1), Revision{})[0]
 }
 
-// CurrentRevision returns the revision in force, and false when there is none yet.
-func (s *Store) CurrentRevision(ctx context.Context) (Revision, bool, error) {
+// CurrentRevision returns the revision in force, without a version when there is none yet.
+func (s *Store) CurrentRevision(ctx context.Context) (Revision, error) {
 	in := s.session(ctx)
 	present := in.current()
-	return present, present.Version > 0, failed("reading the rules", in.err)
+	return present, failed("reading the rules", in.err)
 }
 
 // Revise makes the next revision if expected is still the version in force, 0

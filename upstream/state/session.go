@@ -36,7 +36,7 @@ type session struct {
 	err error
 }
 
-// fail is what ends a session, unless something has before.
+// fail ends a session with an error, unless one has ended it before. nil does nothing.
 func (s *session) fail(err error) {
 	if s.err == nil {
 		s.err = err
@@ -200,7 +200,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 
 // write runs a transaction that changes something; what names it in errors.
 func (s *Store) write(ctx context.Context, what string, change func(*session)) error {
-	return failed(what, s.transact(ctx, s.writer, change))
+	return failed(what, s.transact(ctx, change))
 }
 
 // record is write with a record in the audit trail, if that has an action.
@@ -244,7 +244,7 @@ func (s *Store) share(ctx context.Context, what string, change func(*session)) e
 
 // changeTogether makes changes in one transaction or, if one fails, each in a transaction of its own.
 func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
-	err := s.transact(ctx, s.writer, func(tx *session) {
+	err := s.transact(ctx, func(tx *session) {
 		for _, each := range all {
 			each.change(tx)
 		}
@@ -252,13 +252,13 @@ func (s *Store) changeTogether(ctx context.Context, all []*sharedChange) {
 	for _, each := range all {
 		each.ended, each.err = true, err
 		if err != nil && len(all) > 1 {
-			each.err = s.transact(ctx, s.writer, each.change)
+			each.err = s.transact(ctx, each.change)
 		}
 	}
 }
 
-func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session)) error {
-	tx, err := locked(ctx, pool)
+func (s *Store) transact(ctx context.Context, change func(*session)) error {
+	tx, err := s.locked(ctx)
 	if err != nil {
 		return err
 	}
@@ -273,9 +273,9 @@ func (s *Store) transact(ctx context.Context, pool *sql.DB, change func(*session
 
 // locked begins a transaction. It waits for the lock of writers in SQLite. The database's own wait
 // does not end with the context, and the database does not wait where a file is first given its journal.
-func locked(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
+func (s *Store) locked(ctx context.Context) (*sql.Tx, error) {
 	for end := time.Now().Add(lockTimeout); ; time.Sleep(10 * time.Millisecond) {
-		tx, err := pool.BeginTx(ctx, nil)
+		tx, err := s.writer.BeginTx(ctx, nil)
 		if !busy(err) || time.Now().After(end) {
 			return tx, err
 		}

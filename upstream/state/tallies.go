@@ -31,10 +31,8 @@ func (t Tally) Add(more Tally) Tally {
 
 // addCounts leaves both maps as they are.
 func addCounts(a, b map[string]int64) map[string]int64 {
-	sum := maps.Clone(a)
-	if sum == nil {
-		sum = make(map[string]int64, len(b))
-	}
+	sum := map[string]int64{}
+	maps.Copy(sum, a)
 	for reason, count := range b {
 		sum[name(reason)] += count
 	}

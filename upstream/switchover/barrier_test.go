@@ -361,7 +361,7 @@ func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
 	table := b.Status(t.Context()).Table
 	table.Moving = []string{"rest"}
 	text, _ := json.Marshal(table)
-	present, _, _ := store.CurrentRevision(t.Context())
+	present, _ := store.CurrentRevision(t.Context())
 	if _, err := store.Revise(t.Context(), present.Version, state.Revision{Base: present.Base, Table: text}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +436,7 @@ func TestAGapEndsWhenTheRulesAreRead(t *testing.T) {
 		return b.clock.now()
 	}
 	b.clock.pass(b.timing.lease)
-	present, _, err := b.store.CurrentRevision(t.Context())
+	present, err := b.store.CurrentRevision(t.Context())
 	must(t, err)
 	_, err = b.store.Revise(t.Context(), present.Version, present, "") // by another process
 	must(t, errors.Join(err, b.beat(t.Context())))

@@ -28,7 +28,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 func (b *bench) wantStored(t *testing.T) {
 	t.Helper()
 	process.Eventually(t, "the kill in the store", func() bool {
-		stored, _, err := b.store.CurrentRevision(t.Context())
+		stored, err := b.store.CurrentRevision(t.Context())
 		status := b.Status(t.Context())
 		return err == nil && killedIn(stored) != nil && status.Killed != nil && status.Undelivered == ""
 	})
@@ -126,7 +126,7 @@ func TestAKillThatComesBackLate(t *testing.T) {
 			other.clock.pass(time.Hour)
 			must(t, errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")))
 			must(t, errors.Join(away.refresh(t.Context()), away.deliver(t.Context())))
-			stored, _, err := store.CurrentRevision(t.Context())
+			stored, err := store.CurrentRevision(t.Context())
 			if here := away.Status(t.Context()).Killed != nil; err != nil || here != c.killed || (killedIn(stored) != nil) != c.killed {
 				t.Errorf("killed here: %v, in the store: %s (%v)", here, stored.Table, err)
 			}

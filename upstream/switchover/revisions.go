@@ -52,11 +52,11 @@ func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
 // configured gives the stored rules if they were made on the configured ones, and else stores the
 // configured ones. Only Revive ends a kill.
 func (s *Switchover) configured(ctx context.Context, base string, table Table) (state.Revision, Table, error) {
-	present, known, err := s.store.CurrentRevision(ctx)
+	present, err := s.store.CurrentRevision(ctx)
 	if err != nil {
 		return present, Table{}, err
 	}
-	if known && present.Base == base {
+	if present.Base == base {
 		source, err := s.tableOf(present)
 		return present, source, err
 	}
@@ -119,13 +119,13 @@ func lostRules(had, present state.Revision) error {
 // others may go by the rules before.
 func (s *Switchover) refresh(ctx context.Context) error {
 	former := s.rules.Load()
-	present, known, err := s.store.CurrentRevision(ctx)
+	present, err := s.store.CurrentRevision(ctx)
 	if err == nil && former != nil {
 		if err = lostRules(former.revision, present); err != nil {
 			s.alive.Store(&life{})
 		}
 	}
-	if err == nil && known {
+	if err == nil && present.Version > 0 {
 		err = s.take(present)
 	}
 	s.unread(err)

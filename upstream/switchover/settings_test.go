@@ -43,7 +43,7 @@ func TestSettingsAreReplacedInPlace(t *testing.T) {
 func TestAStoredTableThatIsUnreadableIsAnError(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	for _, text := range []string{"", "{}", "[]"} {
-		present, _, _ := b.store.CurrentRevision(t.Context())
+		present, _ := b.store.CurrentRevision(t.Context())
 		present.Table = []byte(text)
 		if _, err := b.store.Revise(t.Context(), present.Version, present, ""); err != nil {
 			t.Fatal(err)

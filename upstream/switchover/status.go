@@ -12,7 +12,7 @@ type Status struct {
 	// Old and New are the trackers' names.
 	Old string `json:"old"`
 	New string `json:"new"`
-	// Version is what a change is revision on. Source is config or admin.
+	// Version is the one that a change is made on. Source is config or admin.
 	Version int64  `json:"version"`
 	Source  string `json:"source"`
 	// Base is the digest of the configured rules, with the trackers that they are about.

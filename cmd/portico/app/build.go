@@ -112,7 +112,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	cfg, limits, callTime := &rt.cfg, &rt.cfg.Limits, rt.maxCallTime()
 	primary := rt.trackers[cfg.Primary]
 	options := proxy.Options{
-		Tracker: rt.translated(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
+		Tracker: rt.ids.Tracker(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
 			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: cfg.Blobs.Memory},
 			IDs:    limits.IDs, Memory: limits.BodyMemory,
@@ -204,23 +204,24 @@ func (rt *Runtime) openOperators() {
 		Looked: func() { rt.looked.Store(time.Now().UnixNano()) },
 		Token:  cfg.Admin.Token.Text(), Certificates: cfg.Admin.TLS.ClientCAFile != "", Pages: slices.Clone(rt.Pages),
 	}
+	add := func(more ...admin.Page) { options.Pages = append(options.Pages, more...) }
 	if len(rt.caches) > 0 {
-		options.Pages = append(options.Pages, admin.CachePage(rt.caches))
+		add(admin.CachePage(rt.caches))
 	}
 	if rt.Canary == nil {
 		const alone = "no second tracker; the key candidate of the configuration names one"
-		options.Pages = append(options.Pages, pages.Absent("/canary", alone), pages.Absent("/switchover", alone))
+		add(pages.Absent("/canary", alone), pages.Absent("/switchover", alone))
 	} else {
 		known := pages.CanaryOptions{Facade: rt.facadeURL(), Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
-		options.Pages = append(options.Pages, pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), rt.ids.Unpaired))
+		add(pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), rt.ids.Unpaired))
 	}
 	if rt.journal != nil {
-		options.Pages = append(options.Pages, pages.JournalPages(rt.store))
+		add(pages.JournalPages(rt.store))
 	} else {
-		options.Pages = append(options.Pages, pages.Absent("/journal", "no journal; rules with replicate need one, and the key switchover.journal.key_file"))
+		add(pages.Absent("/journal", "no journal; rules with replicate need one, and the key switchover.journal.key_file"))
 	}
 	rt.admin = admin.New(options)
 	rt.admin.SetReady(true)

@@ -61,7 +61,7 @@ func (rt *Runtime) openIDs(old, candidate string) {
 	rt.ids = idmap.New(options)
 	for name, t := range rt.trackers {
 		t.target.Check = func(ctx context.Context, path string, query func(name string) []string, isOperation bool) error {
-			return rt.ids.CheckPassing(ctx, rt.ids.SideOf(name), path, query, isOperation)
+			return rt.ids.CheckPassing(ctx, name, path, query, isOperation)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (rt *Runtime) openLastIDs(ctx context.Context) error {
 	if err := rt.openStore(ctx); err != nil {
 		return err
 	}
-	last, _, err := rt.store.CurrentRevision(ctx)
+	last, err := rt.store.CurrentRevision(ctx)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,14 @@ func (rt *Runtime) openCanary() error {
 			return err
 		}
 		trackers[name] = canary.Tracker{
-			Tracker: rt.translated(name, t.shadow), Caller: rt.cfg.ComparisonKeys(t.keys).ForComparison,
+			Tracker: rt.ids.Tracker(name, t.shadow), Caller: rt.cfg.ComparisonKeys(t.keys).ForComparison,
 			Plan: t.shadow.ShowPlan, Address: t.shadow.ReadAddress, Refuses: stack.Reads.Refuses,
 		}
 	}
 	rt.Canary = canary.New(canary.Options{
 		Settings: rt.cfg.Canary.Settings, Split: rt.replySplit(),
 		Trackers: trackers, Store: rt.store, Reference: rt.cfg.Primary, Candidate: rt.cfg.Candidate,
-		CallerName: rt.callers.Name, Locate: rt.locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
+		CallerName: rt.callers.Name, Locate: rt.ids.Locator(rt.cfg.Primary, rt.trackers[rt.cfg.Primary].shadow),
 		Logger: rt.logger, Observer: rt.metrics,
 	})
 	rt.onClose(func() {
@@ -130,22 +130,6 @@ func (rt *Runtime) openShadow(t *tracker) (*transport.Stack, error) {
 	return stack, err
 }
 
-// translated is a tracker with the ids and names that clients know.
-func (rt *Runtime) translated(name string, t upstream.Tracker) upstream.Tracker {
-	if rt.ids == nil {
-		return t
-	}
-	return rt.ids.Tracker(rt.ids.SideOf(name), t)
-}
-
-// locator is the client of a tracker as a Locator, with the ids and names that clients know.
-func (rt *Runtime) locator(name string, client switchover.Locator) switchover.Locator {
-	if rt.ids == nil {
-		return client
-	}
-	return rt.ids.Locator(rt.ids.SideOf(name), client)
-}
-
 // openJournal makes the journal at the first call where the configuration has a key for it. After later ones set gives it new settings.
 func (rt *Runtime) openJournal() (set func(), err error) {
 	cfg := &rt.cfg.Switchover.Journal
@@ -162,7 +146,7 @@ func (rt *Runtime) openJournal() (set func(), err error) {
 	for name, t := range rt.trackers {
 		settings.Trackers[name] = t.front()
 		if rt.ids != nil { // copies have the ids of objects of their own until they have a pair
-			settings.Trackers[name] = rt.ids.ForCopies().Tracker(rt.ids.SideOf(name), t.front())
+			settings.Trackers[name] = rt.ids.ForCopies().Tracker(name, t.front())
 			settings.Pairs = rt.ids
 		}
 	}
@@ -203,13 +187,10 @@ func ownCredentials(have upstream.Credentials, keysOnly bool) upstream.Credentia
 
 // comments reads the comments on an attachment that clients know by an id.
 func (rt *Runtime) comments(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (_ map[int64]upstream.Comment, err error) {
-	client := rt.trackers[tracker].client
-	if rt.ids != nil {
-		if attachment, err = rt.ids.Locator(rt.ids.SideOf(tracker), client).Native(ctx, idmap.Attachment, attachment); err != nil {
-			return nil, err
-		}
+	if attachment, err = rt.ids.Native(ctx, tracker, idmap.Attachment, attachment); err != nil {
+		return nil, err
 	}
-	return client.Comments(ctx, caller, attachment)
+	return rt.trackers[tracker].client.Comments(ctx, caller, attachment)
 }
 
 // openSwitchover makes the switchover at the first call. Later ones give it new settings.
@@ -228,7 +209,7 @@ func (rt *Runtime) openSwitchover(ctx context.Context) (err error) {
 		settings.Journal = rt.journal
 	}
 	for name, t := range rt.trackers {
-		settings.Trackers[name], settings.Locate[name] = rt.translated(name, t.front()), rt.locator(name, t.client)
+		settings.Trackers[name], settings.Locate[name] = rt.ids.Tracker(name, t.front()), rt.ids.Locator(name, t.client)
 	}
 	if rt.dry != nil {
 		rt.dry.Rules.Replace(&settings, rt.dry.table)
@@ -275,7 +256,7 @@ func (rt *Runtime) newGate() *transition.Gate {
 	candidate := rt.trackers[rt.cfg.Candidate]
 	g := &transition.Gate{
 		Switchover: rt.switchover, Report: rt.Canary.Report, Callers: map[string]upstream.Caller{}, Missing: rt.missing.list,
-		OtherKeys: candidate.keys.Forwards() && rt.cfg.Canary.Credentials != config.Default().Canary.Credentials,
+		OtherKeys: candidate.keys.Forwards() && !switchover.Keys{Credentials: rt.cfg.Canary.Credentials}.Forwards(),
 		Probe: func(ctx context.Context, tracker string, caller upstream.Caller) error {
 			_, _, err := rt.trackers[tracker].client.FlagTypePlaces(ctx, caller, nil, nil)
 			return err

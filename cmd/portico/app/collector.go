@@ -32,9 +32,6 @@ type collector struct {
 	metrics *admin.Metrics
 	logger  *slog.Logger
 	failing bool // the last batch was not sent
-
-	running context.Context // until Stop is called
-	stop    context.CancelFunc
 }
 
 func (rt *Runtime) newCollector() (*collector, error) {
@@ -47,10 +44,9 @@ func (rt *Runtime) newCollector() (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, stop := context.WithCancel(context.Background())
 	return &collector{
 		url:     strings.TrimSuffix(strings.TrimRight(settings.Endpoint, "/"), "/v1/traces") + "/v1/traces",
-		headers: headers, metrics: rt.metrics, logger: rt.logger, running: running, stop: stop,
+		headers: headers, metrics: rt.metrics, logger: rt.logger,
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
@@ -65,11 +61,8 @@ func (rt *Runtime) newCollector() (*collector, error) {
 // Start implements otlptrace.Client.
 func (c *collector) Start(context.Context) error { return nil }
 
-// Stop implements otlptrace.Client. It ends a batch that is being sent.
-func (c *collector) Stop(context.Context) error {
-	c.stop()
-	return nil
-}
+// Stop implements otlptrace.Client. A batch that is being sent ends with its time.
+func (c *collector) Stop(context.Context) error { return nil }
 
 // UploadTraces implements otlptrace.Client. It returns no error: spans that were not sent are counted, and the log tells once.
 func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
@@ -99,12 +92,9 @@ func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceS
 	return nil
 }
 
-// send sends a batch once, until ctx ends or Stop is called. An error holds nothing of the collector's response, which may be long and hold
+// send sends a batch once. An error holds nothing of the collector's response, which may be long and hold
 // anything.
 func (c *collector) send(ctx context.Context, body []byte) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(c.running, cancel)()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
 		return err

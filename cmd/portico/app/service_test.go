@@ -59,8 +59,9 @@ func TestReload(t *testing.T) {
 	const token = "admin: {listen: '0.0.0.0:0', token_env: TOKEN}\n"
 	for _, tt := range []struct{ yaml, fails, log, needRestart string }{
 		{token + "log: {level: debug}\ntimeouts: {drain: 3s, shutdown_delay: 2s}\n", "", "", ""},
-		{token + "log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\n", "",
-			`"keys":["limits.header","timeouts.header","timeouts.idle","log.format"]`, "limits.header timeouts.header timeouts.idle log.format"},
+		{token + "log: {format: text}\ntimeouts: {header: 3s, idle: 3s}\nlimits: {header: 8KiB}\nswitchover: {journal: {workers: 9}}\n", "",
+			`"keys":["switchover.journal.workers","limits.header","timeouts.header","timeouts.idle","log.format"]`,
+			"switchover.journal.workers limits.header timeouts.header timeouts.idle log.format"},
 		{token + "trackers: {}\n", "problems; the first one: " + file + ":4:1: trackers: is set twice", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {

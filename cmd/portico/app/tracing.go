@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -60,7 +59,7 @@ func (rt *Runtime) openTracing() error {
 	rt.onClose(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
-		_ = errors.Join(provider.Shutdown(ctx), collector.Stop(ctx)) // spans that were not sent are counted
+		_ = provider.Shutdown(ctx) // spans that were not sent are counted
 	})
 	return nil
 }

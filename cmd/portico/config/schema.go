@@ -81,7 +81,9 @@ func newValue(t reflect.Type) reflect.Value {
 	value := reflect.New(t).Elem()
 	walk("", value, "", func(k key) {
 		if text := k.tag.Get("default"); text != "" {
-			mustParse(k.value, text, k.tag)
+			if err := parse(k.value, text, k.tag); err != nil {
+				panic("config: bad struct tag: " + err.Error())
+			}
 		} else if k.value.Kind() == reflect.Map {
 			k.value.Set(reflect.MakeMap(k.value.Type()))
 		}

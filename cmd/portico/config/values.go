@@ -167,13 +167,6 @@ func checkBounds(v reflect.Value, text string, tag reflect.StructTag) error {
 // number is the value of a number of any kind; bounds are far from where whole numbers lose digits.
 func number(v reflect.Value) float64 { return v.Convert(reflect.TypeFor[float64]()).Float() }
 
-// mustParse reads a text that stands in a struct tag.
-func mustParse(v reflect.Value, text string, tag reflect.StructTag) {
-	if err := parse(v, text, tag); err != nil {
-		panic("config: bad struct tag: " + err.Error())
-	}
-}
-
 // textOf is the text that parse reads as the value.
 func textOf(v reflect.Value, tag reflect.StructTag) string {
 	if unset, optional := tag.Lookup("unset"); optional && v.IsZero() {

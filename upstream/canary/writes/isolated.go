@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxPayload is the longest payload, in base64, that is kept for a replay. The client would notice a longer one,
-	// whose request it belongs to.
+	// maxPayload is the longest payload, in base64, that is kept for a replay. It is copied before the client gets its response, and a longer one
+	// would delay that.
 	maxPayload = 256 << 10
 	// clockStep is how much two times differ that are given in whole seconds and lie within one.
 	clockStep = time.Second

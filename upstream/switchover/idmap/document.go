@@ -16,7 +16,6 @@ type scanner struct {
 	*Map
 	side  Side
 	in    *jsontext.Decoder
-	input *bytes.Buffer
 	edits []edit
 	// refs are the ids that edits without a text replace.
 	refs []ref
@@ -24,25 +23,10 @@ type scanner struct {
 	text []byte
 }
 
-// maxKept is how many edits a scanner that is used again has memory for.
-const maxKept = 1024
-
 // edit replaces a part of a reply by a text or, without one, by the id that clients know.
 type edit struct {
 	start, end int
 	text       []byte
-}
-
-func newScanner() *scanner {
-	input := bytes.NewBuffer(nil)
-	return &scanner{in: jsontext.NewDecoder(input), input: input}
-}
-
-// begin prepares a scanner for a reply.
-func (s *scanner) begin(m *Map, side Side, text []byte) {
-	s.Map, s.side, s.edits, s.refs = m, side, s.edits[:0], s.refs[:0]
-	*s.input = *bytes.NewBuffer(text)
-	s.in.Reset(s.input, jsontext.AllowDuplicateNames(true))
 }
 
 // translateDocument translates a reply of one side to an operation. Attachment content is not read into memory. After an error the document is closed.
@@ -54,13 +38,7 @@ func (m *Map) translateDocument(ctx context.Context, side Side, document *mappin
 	if err != nil {
 		return &mapping.StreamError{Err: err}
 	}
-	s := m.scanners.Get().(*scanner)
-	s.begin(m, side, text)
-	defer func() {
-		if cap(s.edits) <= maxKept {
-			m.scanners.Put(s)
-		}
-	}()
+	s := &scanner{Map: m, side: side, in: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
 	var ids []int64
 	if err = s.value(shapes[operation]); err == nil {
 		ids, err = m.clients(ctx, side, s.refs, made[operation]...)

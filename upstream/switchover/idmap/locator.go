@@ -9,19 +9,24 @@ import (
 	"portico/upstream/switchover"
 )
 
-// Locator is a switchover.Locator over that of one of two trackers. An object that the tracker does not have under any known id is absent
+// locator is a switchover.Locator over that of one of two trackers. An object that the tracker does not have under any known id is absent
 // there.
-type Locator struct {
+type locator struct {
 	m     *Map
 	side  Side
 	inner switchover.Locator
 }
 
-// Locator decorates the locator of one side.
-func (m *Map) Locator(side Side, inner switchover.Locator) *Locator { return &Locator{m, side, inner} }
+// Locator decorates the locator of the tracker with a name.
+func (m *Map) Locator(name string, inner switchover.Locator) switchover.Locator {
+	if m == nil {
+		return inner
+	}
+	return &locator{m, m.sideOf(name), inner}
+}
 
 // Bug implements switchover.Locator.
-func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string) (place mapping.Place, err error) {
+func (l *locator) Bug(ctx context.Context, caller upstream.Caller, named string) (place mapping.Place, err error) {
 	err = l.ask(ctx, func(t *translation) { t.text(Bug, &named) }, &place.Bug, func() error {
 		place, err = l.inner.Bug(ctx, caller, named)
 		return err
@@ -32,7 +37,7 @@ func (l *Locator) Bug(ctx context.Context, caller upstream.Caller, named string)
 }
 
 // AttachmentBug implements switchover.Locator.
-func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (bug int64, err error) {
+func (l *locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id int64) (bug int64, err error) {
 	err = l.ask(ctx, func(t *translation) { t.id(Attachment, &id) }, &bug, func() error {
 		bug, err = l.inner.AttachmentBug(ctx, caller, id)
 		return err
@@ -41,7 +46,7 @@ func (l *Locator) AttachmentBug(ctx context.Context, caller upstream.Caller, id 
 }
 
 // ask translates a question that visit visits, and the bug that the tracker names. Nothing is asked where the object is absent.
-func (l *Locator) ask(ctx context.Context, visit func(*translation), bug *int64, ask func() error) error {
+func (l *locator) ask(ctx context.Context, visit func(*translation), bug *int64, ask func() error) error {
 	request, err := l.m.translate(ctx, l.side, visit)
 	if err != nil {
 		return exceptAbsent(err)
@@ -56,14 +61,17 @@ func (l *Locator) ask(ctx context.Context, visit func(*translation), bug *int64,
 	return err
 }
 
-// Native is the id at the side of an object that clients know by an id.
-func (l *Locator) Native(ctx context.Context, kind Kind, client int64) (int64, error) {
-	_, err := l.m.translate(ctx, l.side, func(t *translation) { t.id(kind, &client) })
+// Native is the id at a tracker of an object that clients know by an id.
+func (m *Map) Native(ctx context.Context, tracker string, kind Kind, client int64) (int64, error) {
+	if m == nil {
+		return client, nil
+	}
+	_, err := m.translate(ctx, m.sideOf(tracker), func(t *translation) { t.id(kind, &client) })
 	return client, err
 }
 
 // FlagTypePlaces implements switchover.Locator.
-func (l *Locator) FlagTypePlaces(
+func (l *locator) FlagTypePlaces(
 	ctx context.Context, caller upstream.Caller, ids []int64, names []string,
 ) (products []string, places []mapping.Scopes, err error) {
 	_, err = l.m.translate(ctx, l.side, func(t *translation) { ids, names = each(t.id, FlagType, ids), each(t.name, FlagType, names) })
@@ -89,4 +97,4 @@ func exceptAbsent(err error) error {
 	return err
 }
 
-func (l *Locator) name(kind Kind, name *string) { *name = l.m.names.client(l.side, kind, *name) }
+func (l *locator) name(kind Kind, name *string) { *name = l.m.names.client(l.side, kind, *name) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +29,6 @@ const (
 	maxRemembered = 1 << 18
 	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
-	// maxKeys bounds the keys of one query.
-	maxKeys = 5000
 	// copyWait bounds how long a reply waits for copies under way, about which it asks every copyPoll.
 	copyWait = 2 * time.Second
 	copyPoll = 20 * time.Millisecond
@@ -49,15 +46,13 @@ type Options struct {
 	Copying func(ctx context.Context, tracker string) ([]int64, error)
 }
 
-// Map translates between the ids and names that clients know and those of two trackers. It is safe for concurrent use.
+// Map translates between the ids and names that clients know and those of two trackers. A nil Map translates nothing. It is safe for concurrent use.
 type Map struct {
 	o      Options
 	rules  map[Kind]Rule
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
-	// scanners are kept with the memory that reading a reply takes.
-	scanners *sync.Pool
 	// near is what NearOffset returns.
 	near    *atomic.Pointer[string]
 	missing *missing
@@ -76,8 +71,7 @@ type remembered struct {
 func New(options Options) *Map {
 	m := &Map{
 		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
-		scanners: &sync.Pool{New: func() any { return newScanner() }},
-		memory:   otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
+		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {
 		m.rules[kind] = options.Settings.rule(kind)
@@ -86,8 +80,8 @@ func New(options Options) *Map {
 	return m
 }
 
-// SideOf returns the side of a tracker.
-func (m *Map) SideOf(tracker string) Side {
+// sideOf returns the side of a tracker.
+func (m *Map) sideOf(tracker string) Side {
 	if tracker == m.o.New {
 		return NewSide
 	}
@@ -96,7 +90,7 @@ func (m *Map) SideOf(tracker string) Side {
 
 // Pair implements journal.Pairs. A tracker shows a copy as if that were an object of its own. The error is that of CheckPair.
 func (m *Map) Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error) {
-	side := m.SideOf(tracker)
+	side := m.sideOf(tracker)
 	native, born := m.born(side, ref{Kind(kind), shown})
 	if !born {
 		native = 0 // which no object has
@@ -280,13 +274,11 @@ func (m *Map) ask(ctx context.Context, side Side, keys []state.IDKey, wait bool)
 			}
 			before = slices.DeleteFunc(before, func(copy int64) bool { return !slices.Contains(copying, copy) })
 		}
-		for some := range slices.Chunk(keys, maxKeys) {
-			pairs, err := m.o.Store.IDs(ctx, some)
-			if err != nil {
-				return nil, unavailable(away, err)
-			}
-			maps.Copy(all, pairs)
+		pairs, err := m.o.Store.IDs(ctx, keys)
+		if err != nil {
+			return nil, unavailable(away, err)
 		}
+		maps.Copy(all, pairs)
 		keys = slices.DeleteFunc(keys, func(key state.IDKey) bool { return all[key].Side != "" })
 		switch {
 		case len(before) == 0, len(keys) == 0:

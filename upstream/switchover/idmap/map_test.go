@@ -49,7 +49,7 @@ func TestPassingRequestsThatWouldMeanOtherObjects(t *testing.T) {
 		request, err := http.NewRequest(http.MethodGet, c.path+"?"+c.query, nil)
 		must(t, err)
 		query := func(name string) []string { return request.URL.Query()[name] }
-		err = m.CheckPassing(t.Context(), c.side, c.path, query, c.operation)
+		err = m.CheckPassing(t.Context(), string(c.side), c.path, query, c.operation)
 		if (err != nil) != c.refused {
 			t.Errorf("%s %s?%s: %v, want a refusal: %v", c.side, c.path, c.query, err, c.refused)
 		}
@@ -67,7 +67,7 @@ func TestTheStoreAway(t *testing.T) {
 	stored(m, store)
 	pair(t, m, idmap.Attachment, 5, idmap.NewSide, 905)
 	pair(t, m, idmap.Attachment, 905+offset, idmap.OldSide, 8)
-	tr := m.Tracker(idmap.NewSide, &inner{reply: text(`{"attachments":[{"id":905}]}`)})
+	tr := m.Tracker("new", &inner{reply: text(`{"attachments":[{"id":905}]}`)})
 	if _, err := tr.Do(t.Context(), caller, updating(5)); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestAnOffsetThatIdsComeNear(t *testing.T) {
 	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Offset: 100}}}})
 	for id, want := range map[int64]string{89: "", 90: "the old tracker has attachment 90, and the offset is 100"} {
 		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d,"bug_id":500}]}`, id))}
-		if _, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, updating(5)); err != nil {
+		if _, err := m.Tracker("old", in).Do(t.Context(), caller, updating(5)); err != nil {
 			t.Fatal(err)
 		}
 		if got := m.NearOffset(); id == 90 && got != want || id == 89 && got != want && !strings.Contains(got, " 90,") {
@@ -163,7 +163,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 	})
 	update := func(m *idmap.Map, id int64) (string, error) {
 		in := &inner{reply: text(fmt.Sprintf(`{"attachments":[{"id":%d}]}`, id))}
-		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(offset+1))
+		reply, err := m.Tracker("new", in).Do(t.Context(), caller, updating(offset+1))
 		if err != nil {
 			return "", err
 		}
@@ -208,7 +208,7 @@ func TestACopyIsShownUnderItsOwnIDOnly(t *testing.T) {
 		before := asked.Load()
 		in := &inner{reply: text(fmt.Sprintf(`{"ids":[%d]}`, id))}
 		create := upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}}
-		if _, err := made.by.Tracker(idmap.NewSide, in).Do(t.Context(), caller, create); err != nil {
+		if _, err := made.by.Tracker("new", in).Do(t.Context(), caller, create); err != nil {
 			t.Fatal(err)
 		}
 		for range made.asked {
@@ -234,16 +234,16 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 	settings := idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}}
 	reader, writer := idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings}), idmap.New(idmap.Options{Old: "old", New: "new", Store: store, Settings: settings})
 	in := &inner{reply: text(`{"attachments":[]}`)}
-	tr := reader.Tracker(idmap.NewSide, in)
+	tr := reader.Tracker("new", in)
 	for _, m := range []*idmap.Map{reader, writer} {
-		if _, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); refusal(t, err).Reason != upstream.ReasonUnmapped {
+		if _, err := m.Tracker("new", in).Do(t.Context(), caller, updating(5)); refusal(t, err).Reason != upstream.ReasonUnmapped {
 			t.Fatal(err)
 		}
 	}
 	imported := false
 	stored(writer, store)
 	pair(t, writer, idmap.Attachment, 5, idmap.NewSide, 905)
-	if _, err := writer.Tracker(idmap.NewSide, in).Do(t.Context(), caller, updating(5)); err != nil {
+	if _, err := writer.Tracker("new", in).Do(t.Context(), caller, updating(5)); err != nil {
 		t.Errorf("the map that added a pair does not know it: %v", err)
 	}
 	in.reply = text(`{"attachments":[{"id":906}]}`)

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at one side than
+// CheckPassing returns an error for a request outside the operations, which is not translated, if it would mean another object at a tracker than
 // to the client, or could show ids that clients do not know. query returns the values of a parameter. isOperation says that it is an operation in the
 // form of an older interface.
-func (m *Map) CheckPassing(ctx context.Context, side Side, path string, query func(name string) []string, isOperation bool) error {
+func (m *Map) CheckPassing(ctx context.Context, tracker, path string, query func(name string) []string, isOperation bool) error {
+	side := m.sideOf(tracker)
 	named := &translation{Map: m, side: side}
 	add := func(kind Kind, list []string) { each(named.text, kind, strings.Split(strings.Join(list, ","), ",")) }
 	path, _ = url.PathUnescape(path) // the server has refused invalid ones

@@ -50,7 +50,7 @@ func TestIDsThereAndBack(t *testing.T) {
 				in.reply = func() *mapping.Document {
 					return mapping.NewDocument(fmt.Appendf(nil, `{"attachments":[{"id":%d}]}`, in.call.UpdateAttachments.IDs[0]))
 				}
-				reply, err := m.Tracker(side, in).Do(t.Context(), caller, updating(client+1))
+				reply, err := m.Tracker(string(side), in).Do(t.Context(), caller, updating(client+1))
 				if err != nil {
 					if failed := refusal(t, err); failed.Reason != upstream.ReasonUnmapped {
 						r.Fatal(err)
@@ -180,7 +180,7 @@ func FuzzDocument(f *testing.F) {
 		o := &oracle{}
 		want := o.attachments(decode(t, reply))
 		for _, form := range []func() *mapping.Document{text(reply), stream(reply)} {
-			got, err := m.Tracker(idmap.NewSide, &inner{reply: form}).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
+			got, err := m.Tracker("new", &inner{reply: form}).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
 			if _, isLimit := errors.AsType[*jsonblob.LimitError](err); isLimit {
 				continue // no tracker sends a number of hundreds of digits
 			}
@@ -238,7 +238,7 @@ func TestContentStaysOutOfTheHeap(t *testing.T) {
 		rest := io.MultiReader(append(content, strings.NewReader(`","id":7}},"bugs":{}}`))...)
 		return mapping.NewStream([]byte(`{"attachments":{"7":{"data":"`), io.NopCloser(rest), -1)
 	}}
-	tr := m.Tracker(idmap.NewSide, in)
+	tr := m.Tracker("new", in)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{}})
@@ -296,7 +296,7 @@ func BenchmarkMillionPairs(b *testing.B) {
 	for name, among := range map[string]int{"warm": warm, "any of them": count} {
 		b.Run(name, func(b *testing.B) {
 			in := &inner{reply: text(`{"attachments":[]}`)}
-			tr := m.Tracker(idmap.NewSide, in)
+			tr := m.Tracker("new", in)
 			ids := make([]int64, each)
 			draw := func() {
 				for i := range ids {
@@ -334,7 +334,7 @@ func BenchmarkRead(b *testing.B) {
 		}
 	})
 	b.Run("translated", func(b *testing.B) {
-		tr := m.Tracker(idmap.NewSide, in)
+		tr := m.Tracker("new", in)
 		for b.Loop() {
 			reply, err := tr.Do(b.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &request})
 			if err != nil || reply.Close() != nil {

@@ -12,9 +12,9 @@ import (
 	"portico/upstream"
 )
 
-// Tracker is an upstream.Tracker and Peeker over one of two trackers. Its requests and replies have the ids and names that clients know,
+// tracker is an upstream.Tracker and Peeker over one of two trackers. Its requests and replies have the ids and names that clients know,
 // those of the inner one have native ids and names.
-type Tracker struct {
+type tracker struct {
 	m     *Map
 	side  Side
 	inner upstream.Tracker
@@ -34,17 +34,21 @@ type translatedTypes struct {
 // maxTranslatedTypes bounds the memory for translated replies, in bytes.
 const maxTranslatedTypes = 16 << 20
 
-var _ upstream.Peeker = (*Tracker)(nil)
+var _ upstream.Peeker = (*tracker)(nil)
 
-// Tracker decorates the tracker of one side, with its cache if it has one.
-func (m *Map) Tracker(side Side, inner upstream.Tracker) *Tracker {
-	return &Tracker{m, side, inner, "~" + string(side) + m.digest, otter.Must(&otter.Options[string, translatedTypes]{
+// Tracker decorates the tracker with a name, with its cache if it has one.
+func (m *Map) Tracker(name string, inner upstream.Tracker) upstream.Tracker {
+	if m == nil {
+		return inner
+	}
+	side := m.sideOf(name)
+	return &tracker{m, side, inner, "~" + string(side) + m.digest, otter.Must(&otter.Options[string, translatedTypes]{
 		MaximumWeight: maxTranslatedTypes, Weigher: func(_ string, t translatedTypes) uint32 { return uint32(256 + len(t.text)) },
 	})}
 }
 
 // Do implements upstream.Tracker.
-func (t *Tracker) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+func (t *tracker) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
 	if call.FlagTypes != nil {
 		return t.readFlagTypes(ctx, caller, *call.FlagTypes, false)
 	}
@@ -53,11 +57,11 @@ func (t *Tracker) Do(ctx context.Context, caller upstream.Caller, call upstream.
 }
 
 // Peek implements upstream.Peeker, with replies that were translated a moment ago.
-func (t *Tracker) Peek(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
+func (t *tracker) Peek(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest) (mapping.Reply, error) {
 	return t.readFlagTypes(ctx, caller, request, true)
 }
 
-func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool) (mapping.Reply, error) {
+func (t *tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest, peek bool) (mapping.Reply, error) {
 	request.Product = t.m.names.native(t.side, product, request.Product)
 	request.Component = t.m.names.native(t.side, component, request.Component)
 	reply, err := upstream.ReadFlagTypes(ctx, t.inner, caller, request, peek)
@@ -84,7 +88,7 @@ func (t *Tracker) readFlagTypes(ctx context.Context, caller upstream.Caller, req
 }
 
 // call translates the request of a call in place, makes the call, and translates the reply.
-func (t *Tracker) call(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
+func (t *tracker) call(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
 	if read := call.Attachments; read != nil {
 		before := read.IfNoneMatch
 		if read.IfNoneMatch = strings.ReplaceAll(before, t.tagEnd, ""); read.IfNoneMatch == before {

@@ -35,20 +35,20 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	m := paired(t)
 	for _, c := range []struct {
 		name, reply, want string
-		call              func(*idmap.Tracker) (*mapping.Document, error)
+		call              func(upstream.Tracker) (*mapping.Document, error)
 	}{
 		{
 			"attachments of a bug",
 			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","creator_detail":{"id":1,"name":"ann@example.org","email":"ann@example.org"},"flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
 			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","creator_detail":{"id":1,"name":"ann@example.com","email":"ann@example.com"},"flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}})
 				return reply.Document, err
 			},
 		},
 		{
 			"attachment create", `{"ids":[80,78],"attachments":{"78":{"id":78}}}`, `{"ids":[1000000080,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}})
 				return reply.Document, err
 			},
@@ -57,14 +57,14 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			"attachment update",
 			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), approval?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), review?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, updating(5))
 				return reply.Document, err
 			},
 		},
 		{
 			"flag type create", `{"id":60,"flag_id":60}`, `{"id":1000000060,"flag_id":1000000060}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
 				return reply.Document, err
 			},
@@ -73,14 +73,14 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			"flag type update",
 			`{"flagtypes":[{"id":903,"name":"approval","changes":{"name":{"removed":"x","added":"approval"},"grant_group_id":{"removed":null,"added":"902"},"request_group_id":{"removed":"9","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
 			`{"flagtypes":[{"id":3,"name":"review","changes":{"name":{"removed":"x","added":"review"},"grant_group_id":{"removed":null,"added":"2"},"request_group_id":{"removed":"1000000009","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
 				return reply.Document, err
 			},
 		},
 		{
 			"names alone", `{"flagtypes":[{"name":"approval"}]}`, `{"flagtypes":[{"name":"review"}]}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
 				return reply.Document, err
 			},
@@ -89,7 +89,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 			"flag types",
 			`{"bug":[{"id":903,"name":"approval","inclusions":["New Component","A"]}],"attachment":[{"id":8,"name":"other"}]}`,
 			`{"attachment":[{"id":1000000008,"name":"other"}],"bug":[{"id":3,"inclusions":["A","Comp"],"name":"review"}]}`,
-			func(tr *idmap.Tracker) (*mapping.Document, error) {
+			func(tr upstream.Tracker) (*mapping.Document, error) {
 				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 				return reply.Document, err
 			},
@@ -100,7 +100,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 				if c.name == "flag types" && form == "arriving" {
 					t.Skip("flag types are always in memory")
 				}
-				document, err := c.call(m.Tracker(idmap.NewSide, &inner{reply: reply}))
+				document, err := c.call(m.Tracker("new", &inner{reply: reply}))
 				got := process.Text(t, document, err)
 				want := c.want
 				if form == "arriving" { // without the white space
@@ -116,7 +116,7 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 
 func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	m, in := paired(t), &inner{reply: text(`{}`)}
-	tr := m.Tracker(idmap.NewSide, in)
+	tr := m.Tracker("new", in)
 	flags := []mapping.FlagChange{{TypeID: new(int64(3)), ID: new(int64(4)), Name: new("review"), Requestee: new("ANN@example.com"), Status: "?"}}
 	native := []mapping.FlagChange{{TypeID: new(int64(903)), ID: new(int64(904)), Name: new("approval"), Requestee: new("ann@example.org"), Status: "?"}}
 	scopes := mapping.Scopes{{Product: "Prod", Components: []string{"comp"}}, {Product: "Other"}}
@@ -156,7 +156,7 @@ func check[T any](t *testing.T, err error, got, want T) {
 func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 	m := paired(t)
 	in := &inner{reply: text(`{"attachments":[{"id":5},{"id":12},{"id":13}],"bugs":{}}`)}
-	reply, err := m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
+	reply, err := m.Tracker("old", in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 		IDs: []int64{5, offset + 77, 13}, Flags: []mapping.FlagChange{{Name: new("review")}},
 	}})
 	if got, want := process.Text(t, reply.Document, err), `{"attachments":[{"id":5},{"id":1000000077},{"id":13}],"bugs":{}}`; got != want {
@@ -183,7 +183,7 @@ func TestANameOfTheNewTrackerIsRefused(t *testing.T) {
 	} {
 		for side, refused := range map[idmap.Side]bool{idmap.OldSide: false, idmap.NewSide: name != "New Component"} { // which another product may have
 			in := &inner{reply: text(`{}`)}
-			_, err := m.Tracker(side, in).Do(t.Context(), caller, call.Copy())
+			_, err := m.Tracker(string(side), in).Do(t.Context(), caller, call.Copy())
 			failed, _ := errors.AsType[*mapping.Error](err)
 			if got := failed != nil && failed.Reason == "unmapped-id" && failed.Status == http.StatusNotFound && strings.Contains(failed.Message, name) && in.call.Operation == ""; got != refused {
 				t.Errorf("%s at the %s tracker: %v", name, side, err)
@@ -216,7 +216,7 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := &inner{reply: text(`{}`)}
-			_, err := m.Tracker(c.side, in).Do(t.Context(), caller, c.call)
+			_, err := m.Tracker(string(c.side), in).Do(t.Context(), caller, c.call)
 			failed := refusal(t, err)
 			if failed.Code != c.code || failed.Status != http.StatusNotFound || failed.Reason != "unmapped-id" || failed.Unknown ||
 				!strings.Contains(failed.Message, c.kind+" "+strconv.FormatInt(c.id, 10)) {
@@ -238,7 +238,7 @@ func TestAnIDThatIsServedIsNoLongerListed(t *testing.T) {
 	m := paired(t)
 	for _, side := range []idmap.Side{idmap.NewSide, idmap.OldSide} {
 		in := &inner{reply: text(`{"attachments":[]}`)}
-		_, err := m.Tracker(side, in).Do(t.Context(), caller, updating(77))
+		_, err := m.Tracker(string(side), in).Do(t.Context(), caller, updating(77))
 		if got := len(m.Unpaired()); (side == idmap.NewSide) != (got == 1) || (err != nil) != (got == 1) {
 			t.Errorf("at the %s side: %d are listed (%v)", side, got, err)
 		}
@@ -258,11 +258,11 @@ func TestErrorsQuoteTheIDThatTheClientSent(t *testing.T) {
 		"":                                               "",
 	} {
 		in := &inner{err: &mapping.Error{Code: 51, Status: 404, Message: message}}
-		_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
+		_, err := m.Tracker("new", in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{
 			IDs: []int64{5, 6}, Flags: []mapping.FlagChange{{ID: new(int64(4)), TypeID: new(int64(3))}},
 		}})
 		if strings.Contains(message, "Bug") {
-			_, err = m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}, Attachments: []string{"5", "6"}}})
+			_, err = m.Tracker("new", in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}, Attachments: []string{"5", "6"}}})
 		}
 		if failed := refusal(t, err); failed.Message != want || failed.Code != 51 {
 			t.Errorf("%q became %q, want %q", message, failed.Message, want)
@@ -285,7 +285,7 @@ func TestTagsStandForTranslatedReplies(t *testing.T) {
 				document.ETag = native
 				return document
 			}
-			tr := m.Tracker(side, in)
+			tr := m.Tracker(string(side), in)
 			reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpAttachment, Attachments: &request})
 			must(t, err)
 			if other := tags[reply.ETag]; other != "" || reply.ETag == native {
@@ -319,8 +319,8 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 		}
 		return reply.Document
 	}}
-	tr := m.Tracker(idmap.NewSide, in)
-	if _, err := tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"}); !errors.Is(err, upstream.ErrNotLocal) {
+	tr := m.Tracker("new", in)
+	if _, err := tr.(upstream.Peeker).Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"}); !errors.Is(err, upstream.ErrNotLocal) {
 		t.Errorf("a reply that was never translated was at hand: %v", err)
 	}
 	first, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
@@ -328,7 +328,7 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 	for _, read := range []string{"FlagTypes", "Peek"} {
 		reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
 		if read == "Peek" {
-			reply, err = tr.Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
+			reply, err = tr.(upstream.Peeker).Peek(t.Context(), caller, mapping.FlagTypesRequest{Product: "Prod"})
 		}
 		if again := process.Text(t, reply.Document, err); again != got || reply.ETag != tag {
 			t.Errorf("%s gives %s with the tag %s, at first %s with %s", read, again, reply.ETag, got, tag)
@@ -345,19 +345,19 @@ func TestFlagTypesOfTheCacheAreTranslatedOnce(t *testing.T) {
 func TestAWriteWhoseReplyCannotBeTranslatedIsUnknown(t *testing.T) {
 	m := newMap(t, idmap.Names{})
 	in := &inner{reply: text(`{"ids":[2147483647]}`)}
-	_, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
+	_, err := m.Tracker("new", in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
 	if failed := refusal(t, err); !failed.Unknown || failed.Status != 500 || failed.Reason != upstream.ReasonUnmapped || upstream.NotWritten(err) {
 		t.Errorf("got %+v", failed)
 	}
 	in.reply = text(`{"ids":[1000000000]}`)
-	_, err = m.Tracker(idmap.OldSide, in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
+	_, err = m.Tracker("old", in).Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{}})
 	if failed := refusal(t, err); !failed.Unknown {
 		t.Errorf("an id of the old tracker from the range of the new one gives %+v", failed)
 	}
 }
 
 func TestBugFlagsAreRefused(t *testing.T) {
-	tr := newMap(t, idmap.Names{}).Tracker(idmap.NewSide, &inner{})
+	tr := newMap(t, idmap.Names{}).Tracker("new", &inner{})
 	extra := mapping.Members{{Name: "bug_flags", Value: []byte(`[]`)}}
 	_, created := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Extra: extra}})
 	_, updated := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{Extra: extra}})
@@ -374,7 +374,7 @@ func TestLookups(t *testing.T) {
 		place:  mapping.Place{Bug: 907, Product: "New Product", Component: "New Component"},
 		scopes: []mapping.Scopes{{{Product: "New Product", Components: []string{"New Component"}}}, nil, nil},
 	}
-	l := m.Locator(idmap.NewSide, in)
+	l := m.Locator("new", in)
 	place, err := l.Bug(t.Context(), caller, "7")
 	check(t, err, place, mapping.Place{Bug: 7, Product: "Prod", Component: "Comp"})
 	check(t, nil, in.bug, "907")
@@ -386,7 +386,7 @@ func TestLookups(t *testing.T) {
 	check(t, nil, places, []mapping.Scopes{{{Product: "Prod", Components: []string{"Comp"}}}, nil, nil})
 	check(t, nil, in.ids, []int64{903, -1})
 	check(t, nil, in.names, []string{"approval"})
-	native, err := l.Native(t.Context(), idmap.Attachment, 5)
+	native, err := m.Native(t.Context(), "new", idmap.Attachment, 5)
 	check(t, err, native, 905)
 
 	*in = locator{}
@@ -412,7 +412,7 @@ func TestOtherSettingsGiveOtherTags(t *testing.T) {
 	}}
 	tags := map[string]bool{}
 	for _, m := range []*idmap.Map{paired(t), newMap(t, idmap.Names{}), newMap(t, idmap.Names{})} {
-		reply, err := m.Tracker(idmap.NewSide, in).Do(t.Context(), caller, reading(1000000005))
+		reply, err := m.Tracker("new", in).Do(t.Context(), caller, reading(1000000005))
 		must(t, err)
 		tags[reply.ETag] = true
 	}
