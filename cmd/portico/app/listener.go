@@ -79,6 +79,8 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    cfg.Limits.Header,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		// That of net/http reads a body for as long as it takes, and keeps the connection open after one with Transfer-Encoding.
+		DisableGeneralOptionsHandler: true,
 	}
 	l.server.RegisterOnShutdown(l.closeWaiting)
 	return l, nil
