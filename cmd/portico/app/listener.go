@@ -152,6 +152,8 @@ func (l *Listener) Drain(ctx context.Context) error {
 		err = nil
 	}
 	l.cut()
+	// Some clients send a write again if its connection ends before the first byte of a response.
+	l.awaitResponses(context.WithoutCancel(ctx))
 	if err = errors.Join(err, l.server.Close()); err != nil {
 		return fmt.Errorf("drain %s: %w", l.name, err)
 	}

@@ -166,6 +166,34 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 	t.Error("no response said that its connection ends")
 }
 
+// TestCutOffRequestGetsAResponse: a client that gets no byte may send a write again. A busy machine may be too slow for that, so that one of
+// several rounds is enough.
+func TestCutOffRequestGetsAResponse(t *testing.T) {
+	for range 10 {
+		l, err := Listen(nil, "clients", "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(drainWaiting / 50)
+			w.WriteHeader(http.StatusGatewayTimeout)
+		}), config.Default(), slog.New(slog.DiscardHandler))
+		must(t, err)
+		ended, told := make(chan error, 1), make(chan bool, 1)
+		go func() { ended <- l.Run() }()
+		go func() {
+			response, err := (&http.Client{Transport: &http.Transport{}}).Post(l.URL(), "text/plain", strings.NewReader("content"))
+			told <- err == nil && response.StatusCode == http.StatusGatewayTimeout
+		}()
+		for _, busy := l.load(); busy == 0; _, busy = l.load() {
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		must(t, errors.Join(l.Drain(ctx), <-ended))
+		if cancel(); <-told {
+			return
+		}
+	}
+	t.Error("no request that was cut off got a response")
+}
+
 // TestIdleConnectionGetsOneMoreResponse: a request that comes on an idle connection just after the stop gets a response, which is the last
 // one. A busy machine may be too slow for that, so that one of several rounds is enough.
 func TestIdleConnectionGetsOneMoreResponse(t *testing.T) {
