@@ -46,6 +46,7 @@ func framing() []hostile {
 		{name: "requests in a row without waiting", text: "GET /page.cgi?1 HTTP/1.1\r\nHost: portico.example\r\n\r\nGET /page.cgi?2 HTTP/1.1\r\n" + ending, answer: "200 + 200", tracker: "GET /page.cgi?1 + GET /page.cgi?2"},
 		{name: "Expect: 100-continue", text: post + "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", answer: "100 + 200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "Expect: something else", text: post + "Expect: wonders\r\nContent-Length: 3\r\n\r\nabc", answer: "417, code 200417"},
+		{name: "Expect: something else, and a body that does not come", text: strings.Replace(post, "Connection: close\r\n", "", 1) + "Expect: wonders\r\nContent-Length: 3\r\n\r\n", answer: "417, code 200417"},
 		{name: "a head that does not come to an end", text: "GET /page.cgi HTTP/1.1\r\nHost: portico.example\r\nX: ", answer: "closed"},
 		{name: "a connection that says nothing", text: "", answer: "closed"},
 	}
