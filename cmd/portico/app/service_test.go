@@ -106,6 +106,28 @@ func TestSocketsOfClientsAndOperators(t *testing.T) {
 	again.Close()
 }
 
+// TestABodyWithoutAHandlerIsBounded: net/http itself reads the body of a request whose expectation it has refused. On the operators'
+// listener such requests could keep health checks out.
+func TestABodyWithoutAHandlerIsBounded(t *testing.T) {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin.Listen, cfg.Timeouts.Header = "127.0.0.1:0", "127.0.0.1:0", time.Second
+	s := New(io.Discard, cfg)
+	must(t, s.listen())
+	for _, l := range s.listeners {
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run() }()
+		client, err := net.Dial("tcp", l.Address())
+		must(t, err)
+		must(t, client.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\nContent-Length: 9\r\n\r\n")
+		must(t, err)
+		if text, err := io.ReadAll(client); err != nil || !strings.Contains(string(text), " 417 ") {
+			t.Errorf("%s: %v %s", l.name, err, text)
+		}
+		must(t, errors.Join(client.Close(), l.Drain(t.Context()), <-ended))
+	}
+}
+
 // bounded is a Listener for two connections.
 func bounded(t *testing.T, log io.Writer) *Listener {
 	t.Helper()
