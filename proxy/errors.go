@@ -102,7 +102,7 @@ func asError(err error, sent bool) *mapping.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		failed = failure(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.", err)
 	case errors.Is(err, context.Canceled):
-		failed = failure(codeClientGone, mapping.ReasonCanceled, "The client did not wait for the response.", err)
+		failed = failure(codeClientGone, mapping.ReasonCanceled, "The request was canceled before its response was here.", err)
 	case is[*mapping.StreamError](err), is[*jsonblob.SyntaxError](err), is[*jsonblob.LimitError](err): // errors of a request are known ones
 		failed = failure(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be read.", err)
 	case sent:

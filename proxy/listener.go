@@ -54,6 +54,9 @@ func ConnState(c net.Conn, state http.ConnState) {
 	}
 }
 
+// maxRefusedBody bounds the time in which net/http reads what is left of a request that it has refused.
+const maxRefusedBody = time.Second
+
 // conn checks the first write of each response.
 type conn struct {
 	net.Conn
@@ -74,6 +77,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	if !plain {
 		return c.Conn.Write(p)
 	}
+	_ = c.SetReadDeadline(time.Now().Add(maxRefusedBody))
 	_, err := c.Conn.Write(jsonError(status))
 	return len(p), err
 }
@@ -112,7 +116,7 @@ func (c *secureConn) ConnectionState() tls.ConnectionState {
 // No response of a handler looks like that, since it carries a date and a request id at least.
 func plainError(p []byte) (status int, ok bool) {
 	// That to an expectation that net/http does not know is the only one with other headers. Those of a Server have a request id.
-	if bytes.HasPrefix(p, []byte("HTTP/1.1 417 ")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
+	if len(p) > len("HTTP/1.0") && bytes.HasPrefix(p[len("HTTP/1.0"):], []byte(" 417 ")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
 		return http.StatusExpectationFailed, true
 	}
 	line, rest, found := bytes.Cut(p, []byte("\r\n"))

@@ -60,6 +60,18 @@ func TestListenerLeavesTheTrackersExpectationFailedAlone(t *testing.T) {
 	}
 }
 
+// net/http reads the body of a request whose expectation it has refused for as long as that takes.
+func TestARefusedExpectationEndsTheConnection(t *testing.T) {
+	base := serve(t, proxy.Options{})
+	for _, version := range []string{"HTTP/1.1\r\n", "HTTP/1.0\r\nConnection: keep-alive\r\n"} {
+		k := dial(t, base)
+		k.exchange(t, "POST /rest/bug/1/attachment "+version+"Host: x\r\nExpect: wonders\r\nContent-Length: 9\r\n\r\n").wantError(t, 417, "200417")
+		if _, err := k.reader.ReadByte(); err == nil || strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%q: the connection stays open: %v", version, err)
+		}
+	}
+}
+
 // Nothing may follow a request that may have told its length in both ways on its connection. net/http drops a Content-Length beside chunks.
 func TestChunksEndTheConnection(t *testing.T) {
 	const head, chunks = "PUT /rest/flag_type/1?api_key=k HTTP/1.1\r\nHost: x\r\n", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"

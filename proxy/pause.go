@@ -25,6 +25,7 @@ const (
 func Patient(next http.Handler, pause ClientPause) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		watched := newRecorder(w, pause.Taking)
+		_ = watched.control.SetReadDeadline(time.Time{}) // that of the server would end a long call
 		r = watched.watchBody(r, pause.Sending)
 		defer watched.endBody()
 		next.ServeHTTP(&watched, r)

@@ -18,6 +18,11 @@ func (rc *requestContext) route() error {
 	if len(rc.r.RequestURI) > maxTarget {
 		return failure(mapping.CodeURILong, mapping.ReasonTooLarge, fmt.Sprintf("The address is longer than %d bytes.", maxTarget), nil)
 	}
+	if rc.r.RequestURI == "*" && rc.r.Method == http.MethodOptions { // about the server, as load balancers ask
+		rc.record.Operation = OpOptions
+		rc.WriteHeader(http.StatusOK)
+		return nil
+	}
 	path, err := normalPath(rc.r.URL.EscapedPath())
 	if err != nil {
 		return err

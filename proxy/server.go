@@ -172,6 +172,7 @@ func (rc *requestContext) finish() {
 	rc.report()
 	if abort {
 		rc.broken = true
+		_ = rc.control.Flush() // some clients send a write again if its connection ends before the first byte of a response
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -178,9 +178,10 @@ var forwardingHeaders = []string{
 
 // unsentHeaders never go to a tracker. net/http would send a POST with an Idempotency-Key twice on a connection that breaks. Servers that
 // honour the URL headers would take another path than the one that was allowed to pass, and some frameworks take the override headers for
-// the method. Web servers with CGI take Proxy for their own proxy. The body is here already, so that nothing is to be expected.
+// the method. Web servers with CGI take Proxy for their own proxy. The body is here already, so that nothing is to be expected. Te is
+// for one connection, and httputil.ReverseProxy leaves it.
 var unsentHeaders = []string{
-	"Idempotency-Key", "X-Idempotency-Key", "Upgrade", "Connection", "X-Original-Url", "X-Rewrite-Url", "Expect", "Proxy",
+	"Idempotency-Key", "X-Idempotency-Key", "Upgrade", "Connection", "Te", "X-Original-Url", "X-Rewrite-Url", "Expect", "Proxy",
 	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
 }
 

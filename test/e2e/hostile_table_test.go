@@ -46,6 +46,7 @@ func framing() []hostile {
 		{name: "requests in a row without waiting", text: "GET /page.cgi?1 HTTP/1.1\r\nHost: portico.example\r\n\r\nGET /page.cgi?2 HTTP/1.1\r\n" + ending, answer: "200 + 200", tracker: "GET /page.cgi?1 + GET /page.cgi?2"},
 		{name: "Expect: 100-continue", text: post + "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", answer: "100 + 200", tracker: "POST /xmlrpc.cgi", look: body("abc")},
 		{name: "Expect: something else", text: post + "Expect: wonders\r\nContent-Length: 3\r\n\r\nabc", answer: "417, code 200417"},
+		{name: "Expect: something else, and a body that does not come", text: strings.Replace(post, "Connection: close\r\n", "", 1) + "Expect: wonders\r\nContent-Length: 3\r\n\r\n", answer: "417, code 200417"},
 		{name: "a head that does not come to an end", text: "GET /page.cgi HTTP/1.1\r\nHost: portico.example\r\nX: ", answer: "closed"},
 		{name: "a connection that says nothing", text: "", answer: "closed"},
 	}
@@ -76,6 +77,7 @@ func heads() []hostile {
 		{name: "1000 headers within limits.header", text: get(strings.TrimSuffix(many.String(), "\r\n")), answer: "200", tracker: page},
 		{name: "an upgrade to another protocol", text: "GET /page.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n", answer: "200", tracker: page},
 		{name: "an upgrade to HTTP/2", text: "GET /page.cgi HTTP/1.1\r\nHost: portico.example\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n", answer: "200", tracker: page},
+		{name: "TE", text: get("TE: trailers"), answer: "200", tracker: page},
 		{name: "the preface of HTTP/2", text: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", answer: "400, code 32000"},
 	}
 }
@@ -91,6 +93,8 @@ func targets() []hostile {
 		{name: "a target without a slash", text: get("page.cgi"), answer: "400, code 32000"},
 		{name: "GET *", text: get("*"), answer: "400, code 32000"},
 		{name: "OPTIONS *", text: "OPTIONS * HTTP/1.1\r\n" + ending, answer: "200"},
+		{name: "OPTIONS * with Content-Length and Transfer-Encoding, and another request", text: "OPTIONS * HTTP/1.1\r\nHost: portico.example\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n" + ending, answer: "200"},
+		{name: "OPTIONS * with a body that does not come", text: "OPTIONS * HTTP/1.1\r\nHost: portico.example\r\nContent-Length: 60\r\n\r\n", answer: "200"},
 		{name: "CONNECT", text: "CONNECT ELSEWHERE HTTP/1.1\r\n" + ending, answer: "404, code 32614"},
 		{name: "TRACE", text: "TRACE /page.cgi HTTP/1.1\r\n" + ending, answer: "404, code 32614"},
 		{name: "encoded line ends in the path", text: get("/page.cgi%0d%0aX-Evil:%20y"), answer: "200", tracker: "GET /page.cgi%0D%0AX-Evil:%20y", look: wantHeader("X-Evil", "")},

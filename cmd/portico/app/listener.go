@@ -79,6 +79,8 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		IdleTimeout:       cfg.Timeouts.Idle,
 		MaxHeaderBytes:    cfg.Limits.Header,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		// That of net/http reads a body for as long as it takes, and keeps the connection open after one with Transfer-Encoding.
+		DisableGeneralOptionsHandler: true,
 	}
 	l.server.RegisterOnShutdown(l.closeWaiting)
 	return l, nil
@@ -150,6 +152,8 @@ func (l *Listener) Drain(ctx context.Context) error {
 		err = nil
 	}
 	l.cut()
+	// Some clients send a write again if its connection ends before the first byte of a response.
+	l.awaitResponses(context.WithoutCancel(ctx))
 	if err = errors.Join(err, l.server.Close()); err != nil {
 		return fmt.Errorf("drain %s: %w", l.name, err)
 	}

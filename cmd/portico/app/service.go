@@ -123,6 +123,7 @@ func (s *Service) listen() error {
 		return err
 	}
 	s.listeners = append(s.listeners, operators)
+	operators.server.ReadTimeout = s.cfg.Timeouts.Header // of a body that no handler reads; handlers have their own
 	if s.cfg.Admin.TLS.On() {
 		operators.served = tls.NewListener(operators, s.tls(func(rt *Runtime) *tls.Config { return rt.operatorsTLS }))
 	}

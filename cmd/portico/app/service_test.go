@@ -107,6 +107,28 @@ func TestSocketsOfClientsAndOperators(t *testing.T) {
 	again.Close()
 }
 
+// TestABodyWithoutAHandlerIsBounded: net/http itself reads the body of a request whose expectation it has refused. On the operators'
+// listener such requests could keep health checks out.
+func TestABodyWithoutAHandlerIsBounded(t *testing.T) {
+	cfg := config.Default()
+	cfg.Listen, cfg.Admin.Listen, cfg.Timeouts.Header = "127.0.0.1:0", "127.0.0.1:0", time.Second
+	s := New(io.Discard, cfg)
+	must(t, s.listen())
+	for _, l := range s.listeners {
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run() }()
+		client, err := net.Dial("tcp", l.Address())
+		must(t, err)
+		must(t, client.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nExpect: wonders\r\nContent-Length: 9\r\n\r\n")
+		must(t, err)
+		if text, err := io.ReadAll(client); err != nil || !strings.Contains(string(text), " 417 ") {
+			t.Errorf("%s: %v %s", l.name, err, text)
+		}
+		must(t, errors.Join(client.Close(), l.Drain(t.Context()), <-ended))
+	}
+}
+
 // bounded is a Listener for two connections.
 func bounded(t *testing.T, log io.Writer) *Listener {
 	t.Helper()
@@ -165,6 +187,34 @@ func TestLastResponseEndsItsConnection(t *testing.T) {
 		}
 	}
 	t.Error("no response said that its connection ends")
+}
+
+// TestCutOffRequestGetsAResponse: a client that gets no byte may send a write again. A busy machine may be too slow for that, so that one of
+// several rounds is enough.
+func TestCutOffRequestGetsAResponse(t *testing.T) {
+	for range 10 {
+		l, err := Listen(nil, "clients", "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(drainWaiting / 50)
+			w.WriteHeader(http.StatusGatewayTimeout)
+		}), config.Default(), slog.New(slog.DiscardHandler))
+		must(t, err)
+		ended, told := make(chan error, 1), make(chan bool, 1)
+		go func() { ended <- l.Run() }()
+		go func() {
+			response, err := (&http.Client{Transport: &http.Transport{}}).Post(l.URL(), "text/plain", strings.NewReader("content"))
+			told <- err == nil && response.StatusCode == http.StatusGatewayTimeout
+		}()
+		for _, busy := l.load(); busy == 0; _, busy = l.load() {
+			time.Sleep(time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		must(t, errors.Join(l.Drain(ctx), <-ended))
+		if cancel(); <-told {
+			return
+		}
+	}
+	t.Error("no request that was cut off got a response")
 }
 
 // TestIdleConnectionGetsOneMoreResponse: a request that comes on an idle connection just after the stop gets a response, which is the last
