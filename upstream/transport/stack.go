@@ -38,9 +38,8 @@ func New(o Options) *Stack {
 	o = o.withDefaults()
 	s := &Stack{o: o, Limiter: newLimiter(o.Limit), pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
 	s.budget.stored = retryBurst
+	s.Reads, s.Writes = newBreaker("read", s), newBreaker("write", s)
 	s.prober = newProber(s)
-	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)
-	s.prober.start()
 	return s
 }
 
