@@ -86,8 +86,8 @@ func (p *passing) mapKey() error {
 	case err != nil || !isMapped && !(p.inBody && bugzilla.IsRPC(p.script)):
 		return err
 	case p.inBody:
-		return failure(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
-			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.", nil)
+		return mapping.NewError(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
+			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.")
 	}
 	r := p.r.Clone(p.r.Context())
 	adaptHeaders(r.Header, true)

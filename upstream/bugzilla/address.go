@@ -82,11 +82,11 @@ func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *
 		out = address(dialect, caller, call)
 	}
 	if isLong() {
-		return out, own(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
+		return out, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
 	}
 	for name, values := range out.header {
 		if len(name)+len(": ")+len(values[0]) > maxField {
-			return out, own(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header "+name+" of this request is too long for the tracker.")
+			return out, mapping.NewError(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header %s of this request is too long for the tracker.", name)
 		}
 	}
 	return out, nil

@@ -52,7 +52,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 			return nil, err
 		}
 		if max := c.MaxBody(ctx); max > 0 && body.Len() > max {
-			return nil, own(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
+			return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "The tracker takes request bodies of up to %d bytes.", max)
 		}
 		payload = body
 		out.header.Set("Content-Type", "application/json")
