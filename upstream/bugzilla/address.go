@@ -73,7 +73,7 @@ type outgoing struct {
 // be hidden from the log of the web server. What no web server would take is refused.
 func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
 	out := address(dialect, caller, call)
-	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
+	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && hasParameters(caller.Credentials)
 	isLong := func() bool {
 		return len(call.Method+" "+c.options.URL.EscapedPath()+out.target+" HTTP/1.1") > maxLine
 	}
