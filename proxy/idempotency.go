@@ -135,17 +135,17 @@ func (rc *requestContext) canonicalText() (string, error) {
 
 // once makes the call of a create, or returns what became of it before if it came with a key.
 func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
-	idempotencyKey, err := idempotencyKey(rc.r.Header)
+	name, err := idempotencyKey(rc.r.Header)
 	if err != nil {
 		return nil, err
 	}
 	ctx := rc.beginCall()
-	if idempotencyKey == "" {
+	if name == "" {
 		return rc.make(ctx, call)
 	}
 	records := rc.server.options.Idempotency
 	caller := records.prints.Credential(rc.caller)
-	key := records.prints.Of("create", string(caller[:]), string(rc.record.Operation), rc.path, idempotencyKey)
+	key := records.prints.Of("create", string(caller[:]), string(rc.record.Operation), rc.path, name)
 	text, err := rc.canonicalText()
 	if err != nil {
 		return nil, err
