@@ -209,7 +209,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	pages := map[string]func(mapping.Operation) []string{
 		"proxy/admin/openapi.yaml": func(o mapping.Operation) []string { return []string{"operationId: " + string(o) + "\n"} },
 		"docs/reference/interface.md": func(o mapping.Operation) []string {
-			return []string{"\n(`" + string(o) + "`) `" + o.Method() + " /rest" + strings.NewReplacer("{", "(", "}", ")").Replace(o.Path()) + "`"}
+			return []string{"\n(`" + string(o) + "`) `", "`" + o.Method() + " /rest" + strings.NewReplacer("{", "(", "}", ")").Replace(o.Path()) + "`"}
 		},
 		// Its rows have the number of its section in the interface. TestInterfaceCoverageIsComplete in test/e2e compares them with the tests.
 		"docs/evidence/interface-coverage.md": func(o mapping.Operation) []string {
