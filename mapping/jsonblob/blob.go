@@ -34,7 +34,7 @@ func BlobFromRaw(content []byte) *Blob {
 // BlobFromEncoded makes a Blob in memory of base64 text, repaired as Split repairs it. It is for small ones. A text that is not
 // base64 is a *SyntaxError.
 func BlobFromEncoded(text string) (*Blob, error) {
-	return BlobFromReader(strings.NewReader(text), SplitOptions{Limits: Limits{BlobMemory: math.MaxInt64, Body: math.MaxInt64}})
+	return BlobFromReader(strings.NewReader(text), SplitOptions{Limits: Limits{BlobMemory: math.MaxInt64, Body: -1}})
 }
 
 // BlobFromReader makes a Blob of any size of base64 text that comes without JSON around it, such as a form field, under

@@ -1,12 +1,11 @@
 package jsonblob
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
 
-// Limits bounds what one document may cost. For each field zero means the default.
+// Limits bounds what one document may cost. For each field zero means the default, and a negative number means no limit.
 type Limits struct {
 	Body       int64 // bytes of the whole document; default 256 MiB
 	Skeleton   int   // bytes that remain when the payloads are taken out; default 16 MiB
@@ -25,19 +24,30 @@ const (
 // for what clients send do not apply to them. Payloads are in a file beyond blobMemory or, as no budget covers what trackers send, the
 // default of BlobMemory, and what remains without them stays bounded.
 func AnswerLimits(blobMemory int64) Limits {
-	return Limits{Body: math.MaxInt64, Members: math.MaxInt, BlobMemory: min(blobMemory, defaultBlobMemory)}
+	return Limits{Body: -1, Members: -1, BlobMemory: min(blobMemory, defaultBlobMemory)}
 }
 
-// WithDefaults replaces zero by the default.
+// WithDefaults replaces zero by the default and a negative number by the largest one, except that BlobMemory, where
+// less is stricter, becomes the smallest.
 func (l Limits) WithDefaults() Limits {
 	return Limits{
-		Body:       cmp.Or(l.Body, 256<<20),
-		Skeleton:   cmp.Or(l.Skeleton, 16<<20),
-		Depth:      cmp.Or(l.Depth, 512),
-		Members:    cmp.Or(l.Members, 1<<18),
-		String:     cmp.Or(l.String, 1<<20),
-		BlobMemory: cmp.Or(l.BlobMemory, defaultBlobMemory),
+		Body:       limitOr(l.Body, 256<<20, math.MaxInt64),
+		Skeleton:   limitOr(l.Skeleton, 16<<20, math.MaxInt),
+		Depth:      limitOr(l.Depth, 512, math.MaxInt),
+		Members:    limitOr(l.Members, 1<<18, math.MaxInt),
+		String:     limitOr(l.String, 1<<20, math.MaxInt),
+		BlobMemory: limitOr(l.BlobMemory, defaultBlobMemory, -1),
 	}
+}
+
+func limitOr[T int | int64](n, zero, negative T) T {
+	switch {
+	case n == 0:
+		return zero
+	case n < 0:
+		return negative
+	}
+	return n
 }
 
 // LimitKind names what a document has too much of.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,7 +59,7 @@ func TestAnswersTakeLittleMemory(t *testing.T) {
 }
 
 func TestNoLimits(t *testing.T) {
-	none := Limits{Body: math.MaxInt64, Skeleton: math.MaxInt, Depth: math.MaxInt, Members: math.MaxInt, String: math.MaxInt}
+	none := Limits{Body: -1, Skeleton: -1, Depth: -1, Members: -1, String: -1, BlobMemory: -1}
 	text := strings.Repeat("[", 2000) + strings.Repeat("9,", 2000) + "9" + strings.Repeat("]", 2000)
 	if skeleton, _ := mustSplit(t, text, SplitOptions{Limits: none}); string(skeleton) != text {
 		t.Error("the document changed")
