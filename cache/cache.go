@@ -25,8 +25,6 @@ type Cache struct {
 	shared *Shared
 	// owned says that shared is closed with this cache.
 	owned bool
-	// user is what shared has of this cache, and formerUser what it had before.
-	user, formerUser *user
 	// These are those of shared.
 	keys       keys
 	remote     *remote
@@ -61,7 +59,7 @@ func New(next upstream.Tracker, options Options) *Cache { return open(next, opti
 func open(next upstream.Tracker, options Options, now func() time.Time) *Cache {
 	options = options.withDefaults()
 	c := &Cache{
-		next: next, options: options, user: &user{options.Logger, options.Observer}, now: now,
+		next: next, options: options, now: now,
 		shared: options.Shared, local: newLocal(),
 		groups: otter.Must(&otter.Options[scope, membership]{MaximumSize: maxScopes}),
 		revalidated: otter.Must(&otter.Options[string, struct{}]{
@@ -73,7 +71,6 @@ func open(next upstream.Tracker, options Options, now func() time.Time) *Cache {
 		c.shared, c.owned = openShared(options, now), true
 	}
 	c.keys, c.remote, c.generation = c.shared.keys, c.shared.remote, c.shared.generation
-	c.formerUser = c.shared.user.Swap(c.user)
 	return c
 }
 
@@ -94,7 +91,6 @@ func (c *Cache) Close() error {
 	c.local.StopAllGoroutines()
 	c.groups.StopAllGoroutines()
 	c.revalidated.StopAllGoroutines()
-	c.shared.user.CompareAndSwap(c.user, c.formerUser)
 	if c.owned {
 		return c.shared.Close()
 	}

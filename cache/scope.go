@@ -2,12 +2,8 @@ package cache
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -70,7 +66,7 @@ func (c *Cache) credentialScope(caller *upstream.Caller) scope {
 		return scope{kind: kindAnonymous}
 	}
 	h := c.shared.hasher.Load()
-	own := h.credential(caller.Credentials)
+	own := h.credential(*caller)
 	if c.options.Keys == nil {
 		return own
 	}
@@ -78,8 +74,9 @@ func (c *Cache) credentialScope(caller *upstream.Caller) scope {
 	if seen.Credentials == caller.Credentials {
 		return own
 	}
-	shown := h.credential(seen.Credentials)
-	return h.sum(kindCredential, func(in []byte) []byte { return append(append(append(in, 's'), own.sum[:]...), shown.sum[:]...) })
+	shown := h.credential(seen)
+	both := h.prints.Of(string(own.sum[:]), string(shown.sum[:]))
+	return scope{kindCredential, [16]byte(both[:16])}
 }
 
 // membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
@@ -204,7 +201,7 @@ func (c *Cache) hold(k key, e *entry, found *lookup) *held {
 	return h
 }
 
-// Kinds of scope. They are part of the HMAC, so that a group name can never stand for a credential.
+// Kinds of scope.
 const (
 	kindAnonymous  = 'a'
 	kindCredential = 'c'
@@ -231,81 +228,31 @@ func (s scope) String() string {
 // hasher makes scopes under one secret. It is safe for concurrent use.
 type hasher struct {
 	secret string
+	prints upstream.Fingerprints
 	// agreed says that all processes have the secret.
 	agreed bool
-	pool   sync.Pool
-}
-
-// hashState is what one HMAC needs. It is used again.
-type hashState struct {
-	mac     hash.Hash
-	in, out []byte
 }
 
 func newHasher(secret []byte, agreed bool) *hasher {
-	h := &hasher{secret: string(secret), agreed: agreed}
-	h.pool.New = func() any { return &hashState{mac: hmac.New(sha256.New, []byte(h.secret))} }
-	return h
+	return &hasher{string(secret), upstream.NewFingerprints(secret), agreed}
 }
 
 // credential gives the scope of a credential. Trackers differ in which kinds of it they look at (tracker-behaviour.md section
-// 1, Credentials), so two callers share only if all kinds are equal. The forms in which a key can be sent are one kind, and
-// white space around it does not count.
-func (h *hasher) credential(have upstream.Credentials) scope {
-	return h.sum(kindCredential, func(in []byte) []byte {
-		if have.Login != "" && have.Password != "" {
-			in = upstream.AppendPart(upstream.AppendPart(append(in, 'l'), have.Login), have.Password)
-		}
-		in = appendNonEmpty(in, 't', have.Token)
-		key := strings.TrimSpace(have.APIKey)
-		in = appendNonEmpty(in, 'k', key)
-		if bearer := have.Bearer(); bearer == "" || bearer != key {
-			in = appendNonEmpty(in, 'h', have.Authorization)
-		}
-		if have.LoginCookies() {
-			in = appendNonEmpty(appendCookies(in, have.Cookies), 'p', have.PageToken)
-		}
-		return in
-	})
-}
-
-// appendCookies adds the cookies that can log a user in. Parts in which such a name stands anywhere are taken whole, as
-// servers differ in how they split.
-func appendCookies(in []byte, cookies string) []byte {
-	for part := range strings.SplitSeq(cookies, ";") {
-		if strings.Contains(part, "Bugzilla_login") {
-			in = upstream.AppendPart(append(in, 'c'), strings.TrimSpace(part))
-		}
+// 1, Credentials), so two callers share only if all kinds are equal. A login without a password counts for nothing.
+func (h *hasher) credential(caller upstream.Caller) scope {
+	have := &caller.Credentials
+	if have.Login == "" || have.Password == "" {
+		have.Login, have.Password = "", ""
 	}
-	return in
+	print := h.prints.Credential(caller)
+	if have.PageToken != "" {
+		print = h.prints.Of(string(print[:]), have.PageToken)
+	}
+	return scope{kindCredential, [16]byte(print[:16])}
 }
 
 // groups gives the scope of the callers who are in exactly these groups, which are sorted and without doubles.
 func (h *hasher) groups(names []string) scope {
-	return h.sum(kindGroups, func(in []byte) []byte {
-		for _, name := range names {
-			in = upstream.AppendPart(in, name)
-		}
-		return in
-	})
-}
-
-func (h *hasher) sum(kind byte, parts func(in []byte) []byte) scope {
-	state := h.pool.Get().(*hashState)
-	defer h.pool.Put(state)
-	state.in = parts(append(state.in[:0], kind))
-	state.mac.Reset()
-	state.mac.Write(state.in)
-	clear(state.in)
-	state.out = state.mac.Sum(state.out[:0])
-	s := scope{kind: kind}
-	copy(s.sum[:], state.out)
-	return s
-}
-
-func appendNonEmpty(in []byte, kind byte, text string) []byte {
-	if text == "" {
-		return in
-	}
-	return upstream.AppendPart(append(in, kind), text)
+	print := h.prints.Of(append([]string{"groups"}, names...)...)
+	return scope{kindGroups, [16]byte(print[:16])}
 }

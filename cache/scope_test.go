@@ -17,7 +17,7 @@ import (
 func scopesOf(all map[string]upstream.Credentials) map[scope]string {
 	h, seen := newHasher([]byte("a secret of some length"), true), map[scope]string{}
 	for name, have := range all {
-		seen[h.credential(have)] += " " + name
+		seen[h.credential(upstream.Caller{Credentials: have})] += " " + name
 	}
 	return seen
 }
@@ -60,7 +60,8 @@ func TestDifferentCredentialsAreDifferentScopes(t *testing.T) {
 	if scopes := scopesOf(all); len(scopes) != len(all) {
 		t.Errorf("%d credentials make %d scopes: %v", len(all), len(scopes), scopes)
 	}
-	if newHasher([]byte("one"), true).credential(all["key"]) == newHasher([]byte("two"), true).credential(all["key"]) {
+	key := upstream.Caller{Credentials: all["key"]}
+	if newHasher([]byte("one"), true).credential(key) == newHasher([]byte("two"), true).credential(key) {
 		t.Error("the secret makes no difference")
 	}
 }

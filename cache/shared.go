@@ -34,8 +34,8 @@ type Shared struct {
 	// listening says that this process is subscribed to the changes of others.
 	listening atomic.Bool
 
-	// user is the newest cache that uses this.
-	user atomic.Pointer[user]
+	logger   *slog.Logger
+	observer Observer
 	// successor gets the changes too; see ForwardChanges.
 	successor atomic.Pointer[Shared]
 
@@ -44,19 +44,15 @@ type Shared struct {
 	work sync.WaitGroup
 }
 
-// user is what a cache wants to be told of its Shared. It is not the whole Options, whose functions would keep a former runtime in memory.
-type user struct {
-	logger   *slog.Logger
-	observer Observer
-}
-
-// OpenShared opens the resources for caches with these options. Redis need not be reachable. The caller closes them after the
-// last of the caches.
+// OpenShared opens the resources for caches with these options, whose Logger and Observer serve all of them. Redis need not be
+// reachable. The caller closes them after the last of the caches.
 func OpenShared(options Options) *Shared { return openShared(options.withDefaults(), time.Now) }
 
 func openShared(options Options, now func() time.Time) *Shared {
-	s := &Shared{redis: options.Redis, keys: newKeys(options.Tracker, options.Address), secret: options.Secret}
-	s.user.Store(&user{options.Logger, options.Observer})
+	s := &Shared{
+		redis: options.Redis, keys: newKeys(options.Tracker, options.Address), secret: options.Secret,
+		logger: options.Logger, observer: options.Observer,
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	secret := options.Secret
 	if len(secret) == 0 {
@@ -70,11 +66,8 @@ func openShared(options Options, now func() time.Time) *Shared {
 		s.work.Go(func() { runEmbedded(s.life, s.server) })
 		dial = func(context.Context, string, string) (net.Conn, error) { return s.server.Dial() }
 	}
-	s.remote = &remote{client: s.redis.client(dial), timeout: s.redis.Timeout}
+	s.remote = &remote{client: s.redis.client(dial), timeout: s.redis.Timeout, observe: s.observer.Redis}
 	s.remote.breaker.changed = s.redisChanged
-	s.remote.observe = func(operation string, took time.Duration, err error) {
-		s.user.Load().observer.Redis(operation, took, err)
-	}
 	s.generation = &generations{remote: s.remote, keys: s.keys, channel: s.keys.channel(s.redis.DB), now: now}
 	s.generation.current.Store(&token{})
 	if err := s.check(s.life); err != nil {
@@ -113,12 +106,11 @@ func (s *Shared) change(ctx context.Context, unknown time.Duration, certain bool
 }
 
 func (s *Shared) redisChanged(available bool, cause error) {
-	user := s.user.Load()
-	user.observer.RedisState(available)
+	s.observer.RedisState(available)
 	if available {
-		user.logger.Info("redis reachable again")
+		s.logger.Info("redis reachable again")
 	} else {
-		user.logger.Warn("redis unreachable; bypassing the shared cache", "cause", cause)
+		s.logger.Warn("redis unreachable; bypassing the shared cache", "cause", cause)
 	}
 }
 
@@ -221,7 +213,7 @@ func (s *Shared) listen() {
 		}
 		if _, refused := errors.AsType[redis.Error](err); refused && !logged {
 			logged = true
-			s.user.Load().logger.Warn("redis refuses the subscription; changes by other processes are noticed after local_ttl",
+			s.logger.Warn("redis refuses the subscription; changes by other processes are noticed after local_ttl",
 				"channel", s.generation.channel, "cause", err)
 		}
 		upstream.Pause(s.life, retryInterval)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,28 +260,6 @@ func TestPendingChangeIsHandedOn(t *testing.T) {
 	f.version.Add(1)
 	_ = former.change(context.Background(), 0, true) // which cannot say so itself
 	wantNow(t, f, other, "k", "after a change in the former one")
-}
-
-// TestNewestUserObservesRedis: the newest cache that is open gets the changes of the state of Redis.
-func TestNewestUserObservesRedis(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	options := on(s)
-	shared := openedShared(t, options)
-	var away [2]atomic.Bool
-	var users [2]*Cache
-	for i := range away {
-		own := options
-		own.Shared, own.Observer.RedisState = shared, func(available bool) { away[i].Store(!available) }
-		users[i] = settled(t, openCache(t, &fakeTracker{}, own))
-	}
-	s.kill()
-	eventually(t, "the newest cache observes that Redis is unreachable", away[1].Load)
-	must(t, users[1].Close())
-	s.start()
-	eventually(t, "Redis is reachable again", shared.remote.breaker.allows)
-	s.kill()
-	eventually(t, "the cache before it observes that Redis is unreachable", away[0].Load)
 }
 
 // TestFits: only what leads to the same answers in the same way is gone on with.

@@ -108,12 +108,7 @@ func unchanged(err error) bool {
 	if e.FromTracker() {
 		return isCredentialCode(e.Code) || e.Code == mapping.CodeJSON && e.Status == http.StatusBadRequest
 	}
-	switch e.Reason {
-	case mapping.ReasonUnreachable, mapping.ReasonBreakerOpen, mapping.ReasonOverload, mapping.ReasonInexpressive,
-		mapping.ReasonTooLarge, mapping.ReasonWebServer:
-		return true
-	}
-	return false
+	return upstream.NotSent(err) || e.Reason == mapping.ReasonTooLarge || e.Reason == mapping.ReasonWebServer
 }
 
 // wrote follows a write. It is pending no more when it certainly changed nothing, or when Redis has the new generation, which

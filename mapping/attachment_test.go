@@ -198,7 +198,7 @@ func TestCreatedReplies(t *testing.T) {
 		}
 	}
 	reply := NewDocument([]byte(`{"attachments":{"20":{"id":20},"9":{"id":9}}}`))
-	if err := reply.WithIDs(); err != nil || string(reply.text) != `{"attachments":{"20":{"id":20},"9":{"id":9}},"ids":[9,20]}` {
+	if err := reply.WithCreatedIDs(); err != nil || string(reply.text) != `{"attachments":{"20":{"id":20},"9":{"id":9}},"ids":[9,20]}` {
 		t.Errorf("the map becomes %s (%v)", reply.text, err)
 	}
 	for text, want := range map[string]string{
@@ -208,7 +208,7 @@ func TestCreatedReplies(t *testing.T) {
 		`{"ids":"5"}`:           `{"ids":"5"}`,
 	} {
 		reply := NewDocument([]byte(text))
-		if err := reply.WithIntegers(); err != nil || string(reply.text) != want {
+		if err := reply.WithCreatedIDs(); err != nil || string(reply.text) != want {
 			t.Errorf("%s becomes %s (%v), want %s", text, reply.text, err, want)
 		}
 	}

@@ -152,43 +152,40 @@ func StatusOf(code int) int {
 // RefusedByServer makes the error for a response of status 4xx that is a page rather than the tracker's own error: a web server
 // or a gateway before the tracker has refused the request. Nearly always the tracker was not asked, but that is not certain.
 func RefusedByServer(status int) *Error {
-	message := fmt.Sprintf("A web server before the tracker refused this request: %d %s", status, http.StatusText(status))
-	return &Error{Code: 200000 + status, Status: status, Message: strings.TrimSpace(message) + ".", Reason: ReasonWebServer}
+	text := strings.TrimSpace(fmt.Sprint(status, " ", http.StatusText(status)))
+	return NewError(200000+status, ReasonWebServer, "A web server before the tracker refused this request: %s.", text)
 }
 
 // StorageFull makes the error for a payload that could not be stored, because the disk is full for example. cause is a *BlobError.
 func StorageFull(cause error) *Error {
-	return &Error{
-		Code: CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: ReasonOverload, RetryAfter: 10 * time.Second, Err: cause,
-		Message: "Portico cannot store the request body. Try again later.",
-	}
+	err := NewError(CodeUnavailable, ReasonOverload, "Portico cannot store the request body. Try again later.")
+	err.RetryAfter, err.Err = 10*time.Second, cause
+	return err
 }
 
-// Refuse makes the error of a request that Portico refuses before the tracker
-// sees it; the status follows from the code.
+// NewError makes an error of Portico's own; the status follows from the code.
+func NewError(code int, reason Reason, format string, args ...any) *Error {
+	return &Error{Code: code, Status: StatusOf(code), Message: fmt.Sprintf(format, args...), Reason: reason}
+}
+
+// Refuse makes the error of a request that Portico refuses before the tracker sees it.
 func Refuse(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Status: StatusOf(code), Message: fmt.Sprintf(format, args...), Reason: ReasonInvalid}
+	return NewError(code, ReasonInvalid, format, args...)
 }
 
 // Inexpressible makes the error of a request that the interface allows but
 // that this tracker has no form for; sending less than was asked would be worse.
 func Inexpressible(format string, args ...any) *Error {
-	err := Refuse(CodeBadParameter, format, args...)
-	err.Reason = ReasonInexpressive
-	return err
+	return NewError(CodeBadParameter, ReasonInexpressive, format, args...)
 }
 
 // NoFlagTypeWrites makes the error of a flag type create or update that the tracker has no form for.
 func NoFlagTypeWrites() *Error {
-	err := Inexpressible("The tracker has no way to create or update flag types.")
-	err.Code, err.Status = CodeNoResource, http.StatusNotFound
-	return err
+	return NewError(CodeNoResource, ReasonInexpressive, "The tracker has no way to create or update flag types.")
 }
 
 // NoResource makes the error for a path or method that Portico does not have. The
 // path is shown decoded and without /rest (tracker-behaviour.md section 1, Paths).
 func NoResource(method, path string) *Error {
-	err := Refuse(CodeNoResource, "There is no REST resource for %q.", method+" "+path)
-	err.Reason = ReasonNoResource
-	return err
+	return NewError(CodeNoResource, ReasonNoResource, "There is no REST resource for %q.", method+" "+path)
 }

@@ -27,29 +27,31 @@ type descriptor struct {
 	path string
 	// title says in words what the operation does.
 	title string
+	// rpc is its method in the older interfaces. Both reads of attachments have the same one.
+	rpc string
 	// check says of a write how a client finds out what became of it.
 	check string
 }
 
 // descriptors are in the order of interface.md section 3.
 var descriptors = []descriptor{
-	{OpFlagTypes, http.MethodGet, "/flag_type/{product}/{component}", "Read flag types", ""},
+	{OpFlagTypes, http.MethodGet, "/flag_type/{product}/{component}", "Read flag types", "FlagType.get", ""},
 	{
-		OpCreateFlagType, http.MethodPost, "/flag_type", "Create a flag type",
+		OpCreateFlagType, http.MethodPost, "/flag_type", "Create a flag type", "FlagType.create",
 		"Read the flag types of a product it applies to before creating it again.",
 	},
 	{
-		OpUpdateFlagTypes, http.MethodPut, "/flag_type/{id_or_name}", "Update flag types",
+		OpUpdateFlagTypes, http.MethodPut, "/flag_type/{id_or_name}", "Update flag types", "FlagType.update",
 		"Read the flag types of a product it applies to; sending the same update again does no harm.",
 	},
-	{OpBugAttachments, http.MethodGet, "/bug/{bug_id}/attachment", "List a bug’s attachments", ""},
-	{OpAttachment, http.MethodGet, "/bug/attachment/{attachment_id}", "Read an attachment", ""},
+	{OpBugAttachments, http.MethodGet, "/bug/{bug_id}/attachment", "List a bug’s attachments", "Bug.attachments", ""},
+	{OpAttachment, http.MethodGet, "/bug/attachment/{attachment_id}", "Read an attachment", "Bug.attachments", ""},
 	{
-		OpCreateAttachment, http.MethodPost, "/bug/{bug_id}/attachment", "Create an attachment",
+		OpCreateAttachment, http.MethodPost, "/bug/{bug_id}/attachment", "Create an attachment", "Bug.add_attachment",
 		"List the attachments of the bug before sending it again.",
 	},
 	{
-		OpUpdateAttachments, http.MethodPut, "/bug/attachment/{attachment_id}", "Update attachments",
+		OpUpdateAttachments, http.MethodPut, "/bug/attachment/{attachment_id}", "Update attachments", "Bug.update_attachment",
 		"Read the attachment; sending the same fields again does no harm, but flags and comments may double.",
 	},
 }
@@ -81,6 +83,9 @@ func (o Operation) Path() string { return o.descriptor().path }
 
 // Title says in words what the operation does, empty for an unknown one.
 func (o Operation) Title() string { return o.descriptor().title }
+
+// RPC is the method of the operation in JSON-RPC and XML-RPC, empty for an unknown one.
+func (o Operation) RPC() string { return o.descriptor().rpc }
 
 // Check says how a client finds out what became of a write whose outcome is unknown, empty for a read.
 func (o Operation) Check() string { return o.descriptor().check }

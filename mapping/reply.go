@@ -79,35 +79,27 @@ func integer(value jsontext.Value) jsontext.Value {
 	return value
 }
 
-// WithIntegers makes integers of the ids in the reply to an attachment create that a tracker sends as texts.
-func (d *Document) WithIntegers() error {
+// WithCreatedIDs gives the reply to an attachment create the member ids, a list of integers. The dialect bmo sends
+// {"attachments": {"id": {…}}} instead (tracker-behaviour.md section 14), which stays beside it; here the ids ascend.
+// A list that a tracker sends has integers also for texts. Any other reply stays as it is. It goes by the reply
+// alone, since the dialect may not be known yet.
+func (d *Document) WithCreatedIDs() error {
 	members := splitObject(d.text)
-	ids := members.Get("ids")
-	if ids.Kind() != '[' || !slices.ContainsFunc(items(ids), func(id jsontext.Value) bool { return id.Kind() == '"' }) {
+	ids, created := members.Get("ids"), members.Get("attachments")
+	switch {
+	case ids == nil && created.Kind() == '{':
+		var list []int64
+		for _, member := range splitObject(created) {
+			if id, ok := parseID(member.Name); ok {
+				list = append(list, id)
+			}
+		}
+		slices.Sort(list)
+		ids = intList(list)
+	case ids.Kind() != '[' || !slices.ContainsFunc(items(ids), func(id jsontext.Value) bool { return id.Kind() == '"' }):
 		return nil
 	}
 	members.Set("ids", eachElement(integer)(ids))
-	return d.Replace(members.AppendJSON(nil))
-}
-
-// WithIDs adds {"ids": [int…]}, in ascending order, to the reply of the dialect
-// bmo: {"attachments": {"id": {…}}} (tracker-behaviour.md section 14). A client of either
-// dialect finds the member that it reads. Any other reply stays as it is. It goes
-// by the reply alone, since the dialect may not be known yet.
-func (d *Document) WithIDs() error {
-	members := splitObject(d.text)
-	created := members.Get("attachments")
-	if members.Get("ids") != nil || created.Kind() != '{' {
-		return nil
-	}
-	var ids []int64
-	for _, member := range splitObject(created) {
-		if id, ok := parseID(member.Name); ok {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	members.Set("ids", intList(ids))
 	return d.Replace(members.AppendJSON(nil))
 }
 

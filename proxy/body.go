@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -42,7 +41,7 @@ func (rc *requestContext) members() (mapping.Members, error) {
 // needLogin refuses a caller without a credential.
 func (rc *requestContext) needLogin() error {
 	if rc.caller.Anonymous() {
-		return failure(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.", nil)
+		return mapping.NewError(mapping.CodeLoginRequired, mapping.ReasonLogin, "This needs a login or an API key.")
 	}
 	return nil
 }
@@ -126,23 +125,25 @@ func (rc *requestContext) bodyError(err error) error {
 		return err
 	case errors.As(err, &limit):
 		rc.set("Connection", "close")
-		message := fmt.Sprintf("The request is too large: %s.", limit)
+		code, reason := mapping.CodeTooLarge, mapping.ReasonTooLarge
 		if limit.Kind == jsonblob.LimitDepth || limit.Kind == jsonblob.LimitNumber { // the tracker has a code of its own for nesting
-			return mapping.Refuse(mapping.CodeJSON, "%s", message)
+			code, reason = mapping.CodeJSON, mapping.ReasonInvalid
 		}
-		return failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, message, nil)
+		return mapping.NewError(code, reason, "The request is too large: %s.", limit)
 	case errors.As(err, &syntax) && syntax.Kind.Base64():
 		return mapping.BadBase64(err)
 	case errors.As(err, &syntax):
 		return mapping.Refuse(mapping.CodeJSON, "The request body is not valid JSON: %s.", syntax)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		rc.set("Connection", "close")
-		return failure(codeSlowClient, reasonSlowClient, "The request body did not arrive in time.", err)
-	case rc.r.Context().Err() != nil:
-		return rc.r.Context().Err()
-	default:
-		return failure(mapping.CodeJSON, mapping.ReasonInvalid, "The request body could not be read.", err)
 	}
+	failed := mapping.Refuse(mapping.CodeJSON, "The request body could not be read.")
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		rc.set("Connection", "close")
+		failed = mapping.NewError(codeSlowClient, reasonSlowClient, "The request body did not arrive in time.")
+	} else if gone := rc.r.Context().Err(); gone != nil {
+		return gone
+	}
+	failed.Err = err
+	return failed
 }
 
 // boundedBody is the client's body. Where it is longer than the limit, it ends with an *http.MaxBytesError.

@@ -3,7 +3,6 @@ package proxy
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"portico/mapping"
@@ -40,7 +39,7 @@ func (rc *requestContext) complete(call upstream.Call, ids int, err error) (*map
 		return nil, err
 	}
 	if limit := rc.server.options.Limits.IDs; ids > limit {
-		return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("One request may name at most %d ids.", limit), nil)
+		return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "One request may name at most %d ids.", limit)
 	}
 	call.Operation, call.Fresh = rc.record.Operation, wantsFresh(rc.r.Header)
 	if call.Operation.IsCreate() {

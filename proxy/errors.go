@@ -100,18 +100,18 @@ func asError(err error, sent bool) *mapping.Error {
 	case is[*jsonblob.BlobError](err) && !sent:
 		return mapping.StorageFull(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		failed = failure(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.", err)
+		failed = mapping.NewError(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.")
 	case errors.Is(err, context.Canceled):
-		failed = failure(codeClientGone, mapping.ReasonCanceled, "The request was canceled before its response was here.", err)
+		failed = mapping.NewError(codeClientGone, mapping.ReasonCanceled, "The request was canceled before its response was here.")
 	case is[*mapping.StreamError](err), is[*jsonblob.SyntaxError](err), is[*jsonblob.LimitError](err): // errors of a request are known ones
-		failed = failure(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be read.", err)
+		failed = mapping.NewError(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be read.")
 	case sent:
-		failed = failure(mapping.CodeTimeout, mapping.ReasonInternal,
-			"Something went wrong inside Portico while the tracker may have had this request: it may have been carried out or not.", err)
+		failed = mapping.NewError(mapping.CodeTimeout, mapping.ReasonInternal,
+			"Something went wrong inside Portico while the tracker may have had this request: it may have been carried out or not.")
 	default:
-		failed = failure(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.", err)
+		failed = mapping.NewError(mapping.CodeInternal, mapping.ReasonInternal, "Something went wrong inside Portico.")
 	}
-	failed.Unknown = sent
+	failed.Err, failed.Unknown = err, sent
 	return failed
 }
 
@@ -132,13 +132,9 @@ func is[E error](err error) bool {
 	return ok
 }
 
-func failure(code int, reason mapping.Reason, message string, cause error) *mapping.Error {
-	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason, Err: cause}
-}
-
 // busy refuses a request that may be sent again after a while.
 func busy(code int, reason mapping.Reason, wait time.Duration, message string) *mapping.Error {
-	failed := failure(code, reason, message, nil)
+	failed := mapping.NewError(code, reason, "%s", message)
 	failed.RetryAfter = wait
 	return failed
 }

@@ -135,17 +135,17 @@ func (rc *requestContext) canonicalText() (string, error) {
 
 // once makes the call of a create, or returns what became of it before if it came with a key.
 func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
-	idempotencyKey, err := idempotencyKey(rc.r.Header)
+	name, err := idempotencyKey(rc.r.Header)
 	if err != nil {
 		return nil, err
 	}
 	ctx := rc.beginCall()
-	if idempotencyKey == "" {
+	if name == "" {
 		return rc.make(ctx, call)
 	}
 	records := rc.server.options.Idempotency
 	caller := records.prints.Credential(rc.caller)
-	key := records.prints.Of("create", string(caller[:]), string(rc.record.Operation), rc.path, idempotencyKey)
+	key := records.prints.Of("create", string(caller[:]), string(rc.record.Operation), rc.path, name)
 	text, err := rc.canonicalText()
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 	case claimed:
 		return rc.first(ctx, key, digest, call)
 	case before.Content != digest:
-		return nil, failure(mapping.CodeKeyMismatch, reasonKeyMismatch, "This Idempotency-Key was used for another request already.", nil)
+		return nil, mapping.NewError(mapping.CodeKeyMismatch, reasonKeyMismatch, "This Idempotency-Key was used for another request already.")
 	case before.Running:
 		return nil, busy(mapping.CodeKeyRunning, reasonKeyRunning, time.Second,
 			"The first request with this Idempotency-Key is still being carried out.")
@@ -197,9 +197,9 @@ func (rc *requestContext) first(ctx context.Context, key, content [sha256.Size]b
 // UnknownCreate is the error of a create whose outcome is not known, for an IdempotencyStore that finds one whose process has
 // ended.
 func UnknownCreate(cause error) *mapping.Error {
-	failed := failure(mapping.CodeTimeout, mapping.ReasonBadResponse,
-		"It is not known whether this was created. Look for it before sending it again with another Idempotency-Key.", cause)
-	failed.Unknown = true
+	failed := mapping.NewError(mapping.CodeTimeout, mapping.ReasonBadResponse,
+		"It is not known whether this was created. Look for it before sending it again with another Idempotency-Key.")
+	failed.Err, failed.Unknown = cause, true
 	return failed
 }
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"io"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -138,15 +138,13 @@ func jsonError(status int) []byte {
 	if status == http.StatusRequestHeaderFieldsTooLarge {
 		failed.Reason = mapping.ReasonTooLarge
 	}
-	header := http.Header{"Content-Type": {typeJSON}, headerRequestID: {requestID("")}}
+	body := errorBody(failed, mapping.DocumentationURL)
+	header := http.Header{
+		"Connection": {"close"}, "Content-Length": {strconv.Itoa(len(body))}, "Content-Type": {typeJSON}, headerRequestID: {requestID("")},
+	}
 	setCommonHeaders(header)
 	setErrorHeaders(header, failed)
-	body := errorBody(failed, mapping.DocumentationURL)
-	response := http.Response{
-		StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: header, Close: true,
-		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
-	}
-	var text bytes.Buffer
-	_ = response.Write(&text) // a buffer takes everything
-	return text.Bytes()
+	text := bytes.NewBufferString(fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status)))
+	_ = header.Write(text) // a buffer takes everything
+	return append(append(text.Bytes(), "\r\n"...), body...)
 }

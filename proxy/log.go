@@ -22,7 +22,7 @@ func MethodName(method, other string) string {
 }
 
 // log writes the one line of a request. The query is left out, since credentials travel there.
-func (rc *requestContext) log(now time.Time, traceID string) {
+func (rc *requestContext) log(now time.Time) {
 	record, level, cause := &rc.record, slog.LevelInfo, ""
 	if record.Status >= http.StatusInternalServerError {
 		level = slog.LevelWarn
@@ -48,7 +48,7 @@ func (rc *requestContext) log(now time.Time, traceID string) {
 		slog.String("method", MethodName(rc.r.Method, "OTHER")), slog.String("path", cut(withoutCredential(rc.r.URL.EscapedPath()), 256)),
 		slog.String("operation", string(record.Operation)), slog.Int("status", record.Status),
 		slog.String("duration", record.Duration.String()), slog.Int64("bytes", record.Bytes),
-		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", traceID),
+		optional("cache", record.CacheOutcome()), optional("reason", string(record.Reason)), optional("cause", cause), optional("trace_id", record.TraceID),
 	)
 	if record.Conflict {
 		line.AddAttrs(slog.Bool("ids_conflict", true))

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -321,12 +320,12 @@ func (p *passing) send(r *http.Request) (*http.Response, error) {
 	// that was too long before is left to the tracker's judgement.
 	const limit = maxTarget - len("DELETE  HTTP/1.1")
 	if r.URL.RawQuery != p.r.URL.RawQuery && len(p.r.RequestURI) <= limit && len(r.URL.RequestURI()) > limit {
-		return nil, failure(mapping.CodeURILong, mapping.ReasonTooLarge,
-			"With the credentials in it, the address of this request is too long for the tracker.", nil)
+		return nil, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge,
+			"With the credentials in it, the address of this request is too long for the tracker.")
 	}
 	if p.target.MaxBody != nil && r.ContentLength > 0 {
 		if limit := p.target.MaxBody(r.Context()); limit > 0 && r.ContentLength > limit {
-			return nil, failure(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", limit), nil)
+			return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "The tracker takes request bodies of up to %d bytes.", limit)
 		}
 	}
 	response, err := p.target.Transport.RoundTrip(r)

@@ -58,17 +58,17 @@ func (p *passing) setCredentials(out *http.Request) {
 	if !shown {
 		inHeaders.AddHeaders(p.r.Header)
 	}
-	for i, names := range credentialNames {
-		kind := credentialKind(i)
-		value := *kind.field(&inHeaders)
-		if value != "" || shown && *kind.field(&found) != "" {
+	given := found.Forms()
+	for i, form := range inHeaders.Forms() {
+		value := *form.Value
+		if value != "" || shown && *given[i].Value != "" {
 			// A tracker would take a credential without a value for the credential, and the caller for an anonymous one.
 			out.URL.RawQuery = without(out.URL.RawQuery, func(each parameter) bool {
-				return slices.Contains(names[:], each.name) && kind.text(each.value) == ""
+				return slices.Contains(form.Parameters[:], each.name) && credentialText(form, each.value) == ""
 			})
 		}
 		if value != "" { // the longer name clashes with no field
-			out.URL.RawQuery = strings.TrimPrefix(out.URL.RawQuery+"&"+names[1]+"="+url.QueryEscape(value), "&")
+			out.URL.RawQuery = strings.TrimPrefix(out.URL.RawQuery+"&"+form.Parameters[1]+"="+url.QueryEscape(value), "&")
 		}
 	}
 	p.bearerAsKey = inHeaders.KeyIsBearer()
@@ -86,8 +86,8 @@ func (p *passing) mapKey() error {
 	case err != nil || !isMapped && !(p.inBody && bugzilla.IsRPC(p.script)):
 		return err
 	case p.inBody:
-		return failure(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
-			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.", nil)
+		return mapping.NewError(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
+			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.")
 	}
 	r := p.r.Clone(p.r.Context())
 	adaptHeaders(r.Header, true)
@@ -105,8 +105,8 @@ func (p *passing) mapKey() error {
 func adaptHeaders(header http.Header, shown bool) {
 	bearer := upstream.Credentials{Authorization: header.Get("Authorization")}.Bearer()
 	if shown {
-		for _, name := range []string{"X-Bugzilla-Api-Key", "X-Bugzilla-Token", "X-Bugzilla-Login", "X-Bugzilla-Password"} {
-			header.Del(name)
+		for _, form := range new(upstream.Credentials).Forms() {
+			header.Del(form.Header)
 		}
 	} else if !mapping.IsAPIKey(bearer) || header.Get("X-Bugzilla-Api-Key") != "" {
 		return

@@ -196,30 +196,15 @@ func (p parameters) fieldNames(name string) []string {
 	return strings.FieldsFunc(strings.Join(p.all(name), ","), func(r rune) bool { return strings.ContainsRune(", +\t\r\n", r) })
 }
 
-// credentialKind is one kind of credential, an index of credentialNames.
-type credentialKind int
-
-const passwordKind credentialKind = 2
-
-// credentialNames are the parameters that carry each kind, the stronger name first (tracker-behaviour.md section 1, Credentials).
-var credentialNames = [...][2]string{
-	{"api_key", "Bugzilla_api_key"}, {"login", "Bugzilla_login"}, {"password", "Bugzilla_password"}, {"token", "Bugzilla_token"},
-	{"Bugzilla_api_token", "Bugzilla_api_token"},
-}
-
-// field is where a credential of that kind is kept.
-func (k credentialKind) field(c *upstream.Credentials) *string {
-	return [...]*string{&c.APIKey, &c.Login, &c.Password, &c.Token, &c.PageToken}[k]
-}
-
 // isCredential reports whether a parameter or member of that name is a credential.
 func isCredential(name string) bool {
-	return slices.ContainsFunc(credentialNames[:], func(names [2]string) bool { return slices.Contains(names[:], name) })
+	forms := new(upstream.Credentials).Forms()
+	return slices.ContainsFunc(forms[:], func(form upstream.CredentialForm) bool { return slices.Contains(form.Parameters[:], name) })
 }
 
-// text removes the blanks around a credential. To a password they belong.
-func (k credentialKind) text(text string) string {
-	if k == passwordKind {
+// credentialText removes the blanks around a credential. To a password they belong.
+func credentialText(form upstream.CredentialForm, text string) string {
+	if form.Parameters[0] == "password" {
 		return text
 	}
 	return strings.TrimSpace(text)
@@ -239,16 +224,15 @@ func credentials(header http.Header, query parameters, members *mapping.Members)
 // first counts. A tracker takes an empty password for a wrong one, and a login without any for an anonymous caller.
 func parameterCredentials(query parameters, members *mapping.Members) (found upstream.Credentials, err error) {
 	passwordGiven := false
-	for i, names := range credentialNames {
+	for _, form := range found.Forms() {
 		var inQuery, inBody string
-		kind := credentialKind(i)
-		for _, name := range names {
+		for _, name := range form.Parameters {
 			values := query.all(name)
 			if len(values) > 1 && members == nil {
 				return found, badCredential(name)
 			}
 			if len(values) > 0 {
-				inQuery = cmp.Or(inQuery, kind.text(values[0]))
+				inQuery = cmp.Or(inQuery, credentialText(form, values[0]))
 			}
 			var value jsontext.Value
 			if members != nil {
@@ -259,10 +243,10 @@ func parameterCredentials(query parameters, members *mapping.Members) (found ups
 			if given && !ok {
 				return found, badCredential(name)
 			}
-			inBody = cmp.Or(inBody, kind.text(text))
-			passwordGiven = passwordGiven || kind == passwordKind && (given || len(values) > 0)
+			inBody = cmp.Or(inBody, credentialText(form, text))
+			passwordGiven = passwordGiven || form.Value == &found.Password && (given || len(values) > 0)
 		}
-		*kind.field(&found) = cmp.Or(inQuery, inBody)
+		*form.Value = cmp.Or(inQuery, inBody)
 	}
 	if found.Login != "" && found.Password == "" && passwordGiven {
 		return found, mapping.Refuse(mapping.CodeBadLogin, "The login name or the password is wrong.")

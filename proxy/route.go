@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,7 +15,7 @@ import (
 // path (tracker-behaviour.md section 1, Paths and methods).
 func (rc *requestContext) route() error {
 	if len(rc.r.RequestURI) > maxTarget {
-		return failure(mapping.CodeURILong, mapping.ReasonTooLarge, fmt.Sprintf("The address is longer than %d bytes.", maxTarget), nil)
+		return mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge, "The address is longer than %d bytes.", maxTarget)
 	}
 	if rc.r.RequestURI == "*" && rc.r.Method == http.MethodOptions { // about the server, as load balancers ask
 		rc.record.Operation = OpOptions

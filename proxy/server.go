@@ -194,7 +194,7 @@ type Tracer interface {
 type Span interface {
 	// End is called once for every request, after its last byte.
 	End(Record)
-	// TraceID is the id of the trace in hexadecimal digits, for the log, and whether the collector gets the trace.
+	// TraceID is the id of the trace in hexadecimal digits, and whether the collector gets the trace.
 	TraceID() (id string, sampled bool)
 }
 
@@ -232,8 +232,9 @@ type Record struct {
 	Duration time.Duration
 	// Bytes are those of the response's body.
 	Bytes int64
-	// TraceID is the id of the trace that the collector gets, empty for none.
+	// TraceID is the id of the trace, empty for none, and Sampled says that the collector gets the trace.
 	TraceID string
+	Sampled bool
 }
 
 // CacheOutcome is the one word that the log line and metrics have for Cache, empty where no cache was asked.
@@ -261,14 +262,10 @@ func (rc *requestContext) report() {
 	if record.Reason == mapping.ReasonCanceled && rc.r.Context().Err() != nil {
 		record.Status = StatusClientGone
 	}
-	traceID := ""
 	if rc.span != nil {
-		var sampled bool
-		if traceID, sampled = rc.span.TraceID(); sampled {
-			record.TraceID = traceID
-		}
+		record.TraceID, record.Sampled = rc.span.TraceID()
 	}
-	rc.log(now, traceID)
+	rc.log(now)
 	if observer := rc.server.options.Observer; observer != nil {
 		observer.Finished(*record)
 	}

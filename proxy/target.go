@@ -113,7 +113,7 @@ func (t *Target) clientAddress(address, prefix, scheme, host string) string {
 		return address
 	}
 	named := slices.ContainsFunc(t.hosts(), func(name string) bool {
-		return strings.EqualFold(hostAndPort(target), hostAndPort(&url.URL{Scheme: target.Scheme, Host: name}))
+		return strings.EqualFold(upstream.HostPort(target), upstream.HostPort(&url.URL{Scheme: target.Scheme, Host: name}))
 	})
 	path, ours := t.clientPath(target.EscapedPath(), prefix)
 	if target.Host != "" && !named || !ours {
@@ -124,14 +124,6 @@ func (t *Target) clientAddress(address, prefix, scheme, host string) string {
 		target.Scheme, target.Host = scheme, host
 	}
 	return target.String()
-}
-
-func hostAndPort(address *url.URL) string {
-	port := address.Port()
-	if port == "" && address.Scheme == "https" {
-		port = "443"
-	}
-	return address.Hostname() + ":" + cmp.Or(port, "80")
 }
 
 // clientCookie gives a cookie of the tracker a path and a host that the client's address has. Those of the tracker's own address

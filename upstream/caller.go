@@ -32,6 +32,26 @@ type Credentials struct {
 	PageToken string
 }
 
+// CredentialForm is one kind of credential under the names that trackers and clients have for it.
+type CredentialForm struct {
+	// Parameters are its names in a query or a body. Trackers know the last one, and clients use either.
+	Parameters [2]string
+	// Header is the name of its header, empty for none.
+	Header string
+	Value  *string
+}
+
+// Forms are the kinds of credentials that have parameters (tracker-behaviour.md section 1, Credentials).
+func (c *Credentials) Forms() [5]CredentialForm {
+	return [...]CredentialForm{
+		{[2]string{"login", "Bugzilla_login"}, "X-Bugzilla-Login", &c.Login},
+		{[2]string{"password", "Bugzilla_password"}, "X-Bugzilla-Password", &c.Password},
+		{[2]string{"token", "Bugzilla_token"}, "X-Bugzilla-Token", &c.Token},
+		{[2]string{"api_key", "Bugzilla_api_key"}, "X-Bugzilla-Api-Key", &c.APIKey},
+		{[2]string{"Bugzilla_api_token", "Bugzilla_api_token"}, "", &c.PageToken},
+	}
+}
+
 // Caller is the client on whose behalf a call is made. It is forwarded and
 // never stored; printing it in any way shows no credential.
 type Caller struct {

@@ -7,22 +7,22 @@ import (
 )
 
 // Identity identifies a caller within this process: the address together with all
-// that was shown to log in. It must not leave the process, since it is not keyed.
+// that was shown to log in, whichever way it came. It must not leave the process, since it is not keyed.
+// Identity allocates nothing.
 func (c Caller) Identity() [16]byte {
-	have := c.Credentials
-	authorization := have.Authorization
-	if bearer := have.Bearer(); bearer != "" && bearer == have.APIKey {
+	var buffer [512]byte
+	text, have, authorization := buffer[:0], &c.Credentials, c.Credentials.Authorization
+	key := strings.TrimSpace(have.APIKey)
+	if key != "" && key == have.Bearer() {
 		authorization = ""
 	}
-	parts := []string{c.Address, have.APIKey, have.Login, have.Password, have.Token, authorization}
+	for _, part := range [...]string{c.Address, key, have.Login, have.Password, have.Token, authorization} {
+		text = AppendPart(text, part)
+	}
 	for cookie := range strings.SplitSeq(have.Cookies, ";") {
 		if (Credentials{Cookies: cookie}).LoginCookies() {
-			parts = append(parts, strings.TrimSpace(cookie))
+			text = AppendPart(text, strings.TrimSpace(cookie))
 		}
-	}
-	var text []byte
-	for _, part := range parts {
-		text = AppendPart(text, part)
 	}
 	sum := sha256.Sum256(text)
 	return [16]byte(sum[:16])

@@ -2,5 +2,5 @@
 
 package jsonblob
 
-// base64Blocks leaves all bytes to byteSet.
+// base64Blocks leaves all bytes to isBase64.
 func base64Blocks([]byte) int { return 0 }

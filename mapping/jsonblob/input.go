@@ -1,7 +1,6 @@
 package jsonblob
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -146,7 +145,7 @@ func (in *input) stringRun() (run []byte, last bool, err error) {
 func (in *input) measure() (n int, last bool, err error) {
 	text := in.unread()
 	for {
-		n += plain.prefixLen(text[n:])
+		n += plainLen(text[n:])
 		switch {
 		case n == len(text):
 			return n, false, nil
@@ -161,39 +160,14 @@ func (in *input) measure() (n int, last bool, err error) {
 	}
 }
 
-// byteSet has 0 at each pair of bytes that are both in the set, and 1 at the others.
-type byteSet [1 << 16]byte
-
-func newByteSet(contains func(c byte) bool) *byteSet {
-	var set byteSet
-	for pair := range set {
-		if !contains(byte(pair)) || !contains(byte(pair>>8)) {
-			set[pair] = 1
+// plainLen counts the bytes at the start of p that mean themselves in a JSON string: ASCII without quote, backslash and controls.
+func plainLen(p []byte) int {
+	for n, c := range p {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return n
 		}
 	}
-	return &set
-}
-
-// plain are the bytes that mean themselves in a JSON string: ASCII without quote, backslash and controls.
-var plain = makePlain()
-
-func makePlain() *byteSet {
-	return newByteSet(func(c byte) bool { return c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' })
-}
-
-// prefixLen counts the bytes at the start of p that are in the set, sixteen at a time as far as possible: most of a document is such bytes.
-func (set *byteSet) prefixLen(p []byte) int {
-	n := 0
-	for ; len(p)-n >= 16; n += 16 {
-		x, y := binary.LittleEndian.Uint64(p[n:]), binary.LittleEndian.Uint64(p[n+8:])
-		if set[uint16(x)]|set[uint16(x>>16)]|set[uint16(x>>32)]|set[x>>48]|set[uint16(y)]|set[uint16(y>>16)]|set[uint16(y>>32)]|set[y>>48] != 0 {
-			break
-		}
-	}
-	for n < len(p) && set[uint16(p[n])*0x101] == 0 {
-		n++
-	}
-	return n
+	return len(p)
 }
 
 // character measures the character of a string at the start of rest, which is at distance n and no plain one. Zero means that more

@@ -4,17 +4,18 @@ import "strings"
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// base64Bytes are those of the alphabet.
-var base64Bytes = makeBase64Bytes()
-
-func makeBase64Bytes() *byteSet {
-	return newByteSet(func(c byte) bool { return strings.IndexByte(base64Alphabet, c) >= 0 })
-}
-
 // base64Len counts the bytes of the alphabet at the start of p.
 func base64Len(p []byte) int {
 	n := base64Blocks(p)
-	return n + base64Bytes.prefixLen(p[n:])
+	for n < len(p) && isBase64(p[n]) {
+		n++
+	}
+	return n
+}
+
+func isBase64(c byte) bool {
+	letter := c | 0x20
+	return 'a' <= letter && letter <= 'z' || '/' <= c && c <= '9' || c == '+'
 }
 
 // payload is a base64 text that is being read. Its characters are checked and not decoded.

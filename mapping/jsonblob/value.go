@@ -3,6 +3,8 @@ package jsonblob
 import (
 	"bytes"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // value takes a value, or the beginning of an array or object.
@@ -82,8 +84,8 @@ func (s *splitter) number() error {
 		s.take(s.in.window[s.in.pos])
 	}
 	number := s.out[from:]
-	if n := numberLen(number); n < len(number) {
-		return &SyntaxError{at + int64(n), SyntaxNumber}
+	if !jsontext.Value(number).IsValid() {
+		return &SyntaxError{at, SyntaxNumber}
 	}
 	if bytes.HasPrefix(number, []byte(placeholderReserve)) {
 		number[2] = 'e'
@@ -92,41 +94,6 @@ func (s *splitter) number() error {
 }
 
 func isNumberByte(c byte) bool { return strings.IndexByte("+-.0123456789Ee", c) >= 0 }
-
-// numberLen measures the number at the start of p by the grammar of RFC 8259, section 6; zero means that there is none.
-func numberLen(p []byte) int {
-	rest := bytes.TrimPrefix(p, []byte("-"))
-	whole := digitsLen(rest)
-	if whole == 0 || whole > 1 && rest[0] == '0' {
-		return 0
-	}
-	rest = rest[whole:]
-	if fraction, ok := bytes.CutPrefix(rest, []byte(".")); ok {
-		digits := digitsLen(fraction)
-		if digits == 0 {
-			return len(p) - len(rest)
-		}
-		rest = fraction[digits:]
-	}
-	if len(rest) > 1 && rest[0]|0x20 == 'e' {
-		exponent := rest[1:]
-		if exponent[0] == '+' || exponent[0] == '-' {
-			exponent = exponent[1:]
-		}
-		if digits := digitsLen(exponent); digits > 0 {
-			rest = exponent[digits:]
-		}
-	}
-	return len(p) - len(rest)
-}
-
-func digitsLen(p []byte) int {
-	n := 0
-	for n < len(p) && '0' <= p[n] && p[n] <= '9' {
-		n++
-	}
-	return n
-}
 
 // divert takes the string of a member `data` to a blob.
 func (s *splitter) divert() error {

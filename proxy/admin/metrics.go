@@ -144,8 +144,8 @@ var _ proxy.Observer = (*Metrics)(nil)
 func (m *Metrics) Finished(record proxy.Record) {
 	operation := string(record.Operation)
 	m.requests.WithLabelValues(operation, statusClass(record.Status), string(record.Reason)).Inc()
-	var exemplar prometheus.Labels // nil without a trace
-	if record.TraceID != "" {
+	var exemplar prometheus.Labels // nil without a trace that can be looked up
+	if record.Sampled {
 		exemplar = prometheus.Labels{"trace_id": record.TraceID}
 	}
 	m.requestSeconds.WithLabelValues(operation).(prometheus.ExemplarObserver).ObserveWithExemplar(record.Duration.Seconds(), exemplar)

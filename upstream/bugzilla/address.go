@@ -73,7 +73,7 @@ type outgoing struct {
 // be hidden from the log of the web server. What no web server would take is refused.
 func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
 	out := address(dialect, caller, call)
-	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && len(forms(caller.Credentials)) > 0
+	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && hasParameters(caller.Credentials)
 	isLong := func() bool {
 		return len(call.Method+" "+c.options.URL.EscapedPath()+out.target+" HTTP/1.1") > maxLine
 	}
@@ -82,11 +82,11 @@ func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *
 		out = address(dialect, caller, call)
 	}
 	if isLong() {
-		return out, own(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
+		return out, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
 	}
 	for name, values := range out.header {
 		if len(name)+len(": ")+len(values[0]) > maxField {
-			return out, own(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header "+name+" of this request is too long for the tracker.")
+			return out, mapping.NewError(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header %s of this request is too long for the tracker.", name)
 		}
 	}
 	return out, nil

@@ -120,7 +120,7 @@ func (c *Client) complete(document *mapping.Document, call *upstream.Call) (err 
 		err = document.WithFlagID()
 	case call.CreateAttachment != nil:
 		document.PathWon = call.CreateAttachment.Conflict
-		err = errors.Join(document.WithIDs(), document.WithIntegers())
+		err = document.WithCreatedIDs()
 	}
 	return err
 }

@@ -3,27 +3,11 @@ package bugzilla
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"portico/mapping"
 	"portico/upstream"
 )
-
-// credential is one form of proof under the names that trackers have for it.
-type credential struct{ parameter, header, value string }
-
-// forms lists what a caller showed. The tracker decides which one counts.
-func forms(have upstream.Credentials) []credential {
-	all := []credential{
-		{"Bugzilla_login", "X-BUGZILLA-LOGIN", have.Login},
-		{"Bugzilla_password", "X-BUGZILLA-PASSWORD", have.Password},
-		{"Bugzilla_token", "X-BUGZILLA-TOKEN", have.Token},
-		{"Bugzilla_api_key", "X-BUGZILLA-API-KEY", have.APIKey},
-		{"Bugzilla_api_token", "", have.PageToken},
-	}
-	return slices.DeleteFunc(all, func(form credential) bool { return form.value == "" })
-}
 
 // authorize puts the caller's credentials where the dialect looks for them:
 // headers if it can and they can hold them, else the body of requests that have one, so that they stay
@@ -40,17 +24,24 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 		header.Del("Authorization") // no tracker reads an API key there
 	}
 	var body mapping.Members
-	for _, form := range forms(have) {
-		switch {
-		case dialect.HeaderCredentials && form.header != "" && fitsHeader(form.value):
-			header.Set(form.header, form.value)
+	for _, form := range have.Forms() {
+		switch value, name := *form.Value, form.Parameters[1]; {
+		case value == "":
+		case dialect.HeaderCredentials && form.Header != "" && fitsHeader(value):
+			header.Set(form.Header, value)
 		case call.Body != nil:
-			body.SetText(form.parameter, form.value)
+			body.SetText(name, value)
 		default:
-			query.Set(form.parameter, form.value)
+			query.Set(name, value)
 		}
 	}
 	return body
+}
+
+// hasParameters reports whether there is a credential that can travel as a parameter.
+func hasParameters(have upstream.Credentials) bool {
+	have.Authorization, have.Cookies, have.KeyTwice = "", "", false
+	return have != upstream.Credentials{}
 }
 
 // fitsHeader reports whether a text can be sent as the value of a header. What cannot,

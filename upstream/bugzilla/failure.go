@@ -31,7 +31,7 @@ func (c *Client) withDialectUnknown(err error) error {
 	if c.dialect.Load().certain || !ok || !reported.FromTracker() || reported.Code != mapping.CodeNoResource {
 		return err
 	}
-	failed := own(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The dialect of the tracker is not known yet. Retry later.")
+	failed := mapping.NewError(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The dialect of the tracker is not known yet. Retry later.")
 	failed.RetryAfter, failed.Err = retryVersion, reported
 	return failed
 }
@@ -62,11 +62,11 @@ func classify(err error) *mapping.Error {
 		failed.RetryAfter = known.RetryAfter
 		return failed
 	case isPage && page.unavailable > 0:
-		failed := own(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The tracker says that it is not available at the moment.")
+		failed := mapping.NewError(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The tracker says that it is not available at the moment.")
 		failed.RetryAfter = page.unavailable
 		return failed
 	case isPage && page.redirect != "":
-		return own(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker redirects all requests to "+page.redirect+" instead of responding.")
+		return mapping.NewError(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker redirects all requests to %s instead of responding.", page.redirect)
 	case isStore:
 		return mapping.StorageFull(err)
 	case isPage || isSyntax || isLimit:
@@ -83,28 +83,24 @@ func classify(err error) *mapping.Error {
 func ofReason(reason transport.Reason) *mapping.Error {
 	switch reason {
 	case transport.BreakerOpen:
-		return own(mapping.CodeUnavailable, mapping.ReasonBreakerOpen, "The tracker fails at the moment, so Portico does not send it this request. Send it again after the seconds in Retry-After.")
+		return mapping.NewError(mapping.CodeUnavailable, mapping.ReasonBreakerOpen, "The tracker fails at the moment, so Portico does not send it this request. Send it again after the seconds in Retry-After.")
 	case transport.LimitFull:
-		return own(mapping.CodeUnavailable, mapping.ReasonOverload, "The tracker has as many requests as it can take.")
+		return mapping.NewError(mapping.CodeUnavailable, mapping.ReasonOverload, "The tracker has as many requests as it can take.")
 	case transport.RateLimited:
-		return own(mapping.CodeRateLimited, mapping.ReasonRateLimited, "The tracker limits the request rate of this client. Retry later.")
+		return mapping.NewError(mapping.CodeRateLimited, mapping.ReasonRateLimited, "The tracker limits the request rate of this client. Retry later.")
 	case transport.Timeout:
-		return own(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.")
+		return mapping.NewError(mapping.CodeTimeout, mapping.ReasonTimeout, "The tracker did not respond in time.")
 	case transport.Connect, transport.Reset:
-		failed := own(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.")
+		failed := mapping.NewError(mapping.CodeBadGateway, mapping.ReasonUnreachable, "The tracker cannot be reached.")
 		failed.ConnectionLost = reason == transport.Reset
 		return failed
 	case transport.CutShort, transport.BadResponse, transport.ResponseHeaderTooLarge:
-		return own(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be understood.")
+		return mapping.NewError(mapping.CodeBadGateway, mapping.ReasonBadResponse, "The tracker's response could not be understood.")
 	case transport.Canceled:
-		return own(mapping.CodeUnavailable, mapping.ReasonCanceled, "The request was canceled.")
+		return mapping.NewError(mapping.CodeUnavailable, mapping.ReasonCanceled, "The request was canceled.")
 	default:
-		return own(mapping.CodeInternal, mapping.ReasonInternal, "Portico could not make this request.")
+		return mapping.NewError(mapping.CodeInternal, mapping.ReasonInternal, "Portico could not make this request.")
 	}
-}
-
-func own(code int, reason mapping.Reason, message string) *mapping.Error {
-	return &mapping.Error{Code: code, Status: mapping.StatusOf(code), Message: message, Reason: reason}
 }
 
 // markUnknown turns an error into that of a write whose outcome is unknown, and adds how to

@@ -162,7 +162,7 @@ func planFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (C
 			query.Set("component", request.Component)
 		}
 	}
-	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, "FlagType.get", func() mapping.Members { return params })
+	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, mapping.OpFlagTypes.RPC(), func() mapping.Members { return params })
 	if call.RPC != "" && len(query) == 0 {
 		call.paths = rawPaths(dialect, segments)
 	}
@@ -236,7 +236,7 @@ func orStandIn(dialect mapping.Dialect, name, standIn string) string {
 // planAttachments plans a read of the attachments of bugs, or of attachments by id.
 func planAttachments(dialect mapping.Dialect, operation mapping.Operation, request mapping.AttachmentsRequest) (Call, error) {
 	segments, query := upstream.AttachmentsAddress(operation, request)
-	call, err := planRead(dialect, operation, segments, query, "Bug.attachments", lists(url.Values{
+	call, err := planRead(dialect, operation, segments, query, operation.RPC(), lists(url.Values{
 		"ids": request.Bugs, "attachment_ids": request.Attachments, "include_fields": request.Include, "exclude_fields": request.Exclude,
 	}))
 	if call.RPC == "" {

@@ -53,8 +53,7 @@ type RPCCall struct {
 
 // IsOperation reports whether a method of the older interfaces is one of the operations.
 func IsOperation(method string) bool {
-	_, known := rpcOperations[method]
-	return known || strings.HasPrefix(method, "FlagType.")
+	return operationOf(method) != "" || strings.HasPrefix(method, "FlagType.")
 }
 
 // readingMethod matches the methods of the older interfaces that are known to change nothing.

@@ -12,10 +12,14 @@ import (
 	"portico/mapping/jsonblob"
 )
 
-// rpcOperations are the operations by their methods in the older interfaces.
-var rpcOperations = map[string]mapping.Operation{
-	"FlagType.get": mapping.OpFlagTypes, "FlagType.create": mapping.OpCreateFlagType, "FlagType.update": mapping.OpUpdateFlagTypes,
-	"Bug.attachments": mapping.OpBugAttachments, "Bug.add_attachment": mapping.OpCreateAttachment, "Bug.update_attachment": mapping.OpUpdateAttachments,
+// operationOf returns the first operation with a method of the older interfaces, empty for none.
+func operationOf(method string) mapping.Operation {
+	for _, operation := range mapping.Operations() {
+		if operation.RPC() == method {
+			return operation
+		}
+	}
+	return ""
 }
 
 // RPCOperation is one of the operations in the form of an older interface.
@@ -61,7 +65,7 @@ func ReadOperation(script, mediaType string, body io.Reader, options jsonblob.Sp
 }
 
 // read reads the text of a call of JSON-RPC.
-func (o *RPCOperation) read(text []byte, hasID bool) (ok bool) {
+func (o *RPCOperation) read(text []byte, hasID bool) bool {
 	var call struct {
 		Method string         `json:"method"`
 		Params jsontext.Value `json:"params"`
@@ -69,9 +73,9 @@ func (o *RPCOperation) read(text []byte, hasID bool) (ok bool) {
 	}
 	err := json.Unmarshal(text, &call)
 	o.id = call.ID
-	o.Operation, ok = rpcOperations[call.Method]
+	o.Operation = operationOf(call.Method)
 	list := listOf(call.Params)
-	if err != nil || !ok || len(list) != 1 || hasID != (o.id.Kind() == '"' || o.id.Kind() == '0') {
+	if err != nil || o.Operation == "" || len(list) != 1 || hasID != (o.id.Kind() == '"' || o.id.Kind() == '0') {
 		return false
 	}
 	if o.Params, err = mapping.ParseMembers(list[0]); err != nil {

@@ -114,7 +114,7 @@ func notLetIn(status int) error {
 
 // Unclear is the outcome of a request whose response does not tell what was done.
 func Unclear(cause error) error {
-	failed := own(mapping.CodeTimeout, mapping.ReasonBadResponse, "The response does not tell what was done.")
+	failed := mapping.NewError(mapping.CodeTimeout, mapping.ReasonBadResponse, "The response does not tell what was done.")
 	failed.Unknown, failed.Err = true, cause
 	return failed
 }

@@ -52,7 +52,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 			return nil, err
 		}
 		if max := c.MaxBody(ctx); max > 0 && body.Len() > max {
-			return nil, own(mapping.CodeTooLarge, mapping.ReasonTooLarge, fmt.Sprintf("The tracker takes request bodies of up to %d bytes.", max))
+			return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "The tracker takes request bodies of up to %d bytes.", max)
 		}
 		payload = body
 		out.header.Set("Content-Type", "application/json")
@@ -129,7 +129,7 @@ func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call
 	if !ok || call.RPC == "" || refused.Reason != mapping.ReasonWebServer {
 		return document, err
 	}
-	if !c.options.HideKeys || len(forms(caller.Credentials)) == 0 {
+	if !c.options.HideKeys || !hasParameters(caller.Credentials) {
 		for _, path := range call.paths {
 			rest := Call{Operation: call.Operation, Method: http.MethodGet, Path: path, Query: url.Values{}}
 			if document, err := c.callOnce(ctx, caller, &rest); err == nil {

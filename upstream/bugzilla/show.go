@@ -3,13 +3,11 @@ package bugzilla
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -61,8 +59,7 @@ func (c *Client) ReadAddress(ctx context.Context, call upstream.Call) string {
 
 // SameAddress returns the URL of a tracker in one form, however it is written, and without a login.
 func SameAddress(base *url.URL) string {
-	port := cmp.Or(base.Port(), map[string]string{"http": "80", "https": "443"}[base.Scheme])
-	return base.Scheme + "://" + net.JoinHostPort(strings.ToLower(base.Hostname()), port) + strings.TrimRight(base.Path, "/")
+	return base.Scheme + "://" + strings.ToLower(upstream.HostPort(base)) + strings.TrimRight(base.Path, "/")
 }
 
 // DryTransport takes the place of the connections to a tracker. It gets each request instead of the tracker, without credentials: the

@@ -58,11 +58,11 @@ type Status struct {
 // Results are recorded when calls end, because gobreaker drops those of calls that began before its window. Only a trial
 // holds gobreaker's report function while it runs.
 type Breaker struct {
-	name   string
-	o      BreakOptions
-	prober *prober
-	cb     *gobreaker.TwoStepCircuitBreaker[struct{}]
-	seed   maphash.Seed
+	name  string
+	o     BreakOptions
+	stack *Stack
+	cb    *gobreaker.TwoStepCircuitBreaker[struct{}]
+	seed  maphash.Seed
 
 	mu       sync.Mutex // taken inside gobreaker's lock, so gobreaker must not be called while it is held
 	epoch    uint64     // number of changes of state; results of calls from earlier ones do not count
@@ -104,16 +104,16 @@ var (
 	errFailed  = errors.New("the call failed")
 )
 
-func newBreaker(name string, o BreakOptions, p *prober) *Breaker {
+func newBreaker(name string, s *Stack) *Breaker {
 	b := &Breaker{
-		name: name, o: o, prober: p, seed: maphash.MakeSeed(), since: time.Now(),
+		name: name, o: s.o.Break, stack: s, seed: maphash.MakeSeed(), since: time.Now(),
 		targets: newExpiring[uint64](maxTargets), waiting: map[*admission]bool{},
 	}
 	b.cb = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          name,
 		Interval:      breakWindow,
 		BucketPeriod:  breakWindow / breakBuckets,
-		Timeout:       o.OpenFor,
+		Timeout:       s.o.Break.OpenFor,
 		ReadyToTrip:   b.readyToTrip,
 		OnStateChange: b.changed,
 		IsExcluded:    func(err error) bool { return errors.Is(err, errNeutral) },
@@ -146,7 +146,7 @@ func (b *Breaker) Status() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return Status{
-		Breaker: b.name, State: state, Since: b.since, Reason: b.reason, Cause: b.prober.stack.cause(b.reason),
+		Breaker: b.name, State: state, Since: b.since, Reason: b.reason, Cause: b.stack.cause(b.reason),
 		Successes: int(n.TotalSuccesses), Failures: int(n.TotalFailures),
 		Opens: b.opens, Rejected: b.rejected, History: append([]Change{}, b.history...),
 	}
@@ -161,7 +161,7 @@ func (b *Breaker) readyToTrip(n gobreaker.Counts) bool {
 	total := int(n.TotalSuccesses + n.TotalFailures)
 	half := total >= b.o.MinRequests && 2*int(n.TotalFailures) >= total
 	switch {
-	case b.prober.failing():
+	case b.stack.prober.failing():
 		return true
 	case silent:
 		return half || int(n.ConsecutiveFailures) >= b.o.Unanswered
@@ -207,10 +207,10 @@ func (b *Breaker) mayTry() bool {
 	switch {
 	case !b.hasProbes() || b.probe == probeGood:
 		return true
-	case b == b.prober.stack.Reads:
+	case b == b.stack.Reads:
 		return time.Since(b.since) > b.o.TrialTimeout
 	}
-	return b.prober.stack.Reads.State() == Closed
+	return b.stack.Reads.State() == Closed
 }
 
 // expire ends a trial at its deadline, so that one without a result cannot hold the breaker half-open. A trial without a
@@ -268,9 +268,9 @@ func (b *Breaker) finish(a *admission, reason Reason) {
 	var result error
 	switch {
 	case reason == "":
-		b.prober.callSucceeded()
+		b.stack.prober.callSucceeded()
 	case failed:
-		b.prober.callFailed()
+		b.stack.prober.callFailed()
 		result = errFailed
 	}
 	if result == nil && reason != "" || repeated && b.discounts() && (a.report == nil || !reason.silent()) {
@@ -325,7 +325,7 @@ func (b *Breaker) probed(failure Reason) {
 func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 	b.mu.Lock()
 	now := time.Now()
-	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason, Cause: b.prober.stack.cause(b.reason)}
+	change := Change{Breaker: b.name, At: now, From: State(from.String()), To: State(to.String()), Reason: b.reason, Cause: b.stack.cause(b.reason)}
 	b.epoch++
 	b.since = now
 	var release map[*admission]bool
@@ -334,7 +334,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 		b.opens++
 		if change.From == HalfOpen {
 			b.failed++
-		} else if b.probe = probeUnknown; b.prober.failing() {
+		} else if b.probe = probeUnknown; b.stack.prober.failing() {
 			b.probe = probeFailed
 		}
 		if b.reason.silent() {
@@ -350,7 +350,7 @@ func (b *Breaker) changed(_ string, from, to gobreaker.State) {
 		go a.end(&Error{Reason: BreakerOpen, RetryAfter: b.o.OpenFor, Err: errors.New("the tracker stopped responding while this call waited")})
 	}
 	if change.To == Open {
-		b.prober.breakerOpened()
+		b.stack.prober.breakerOpened()
 	}
 	if b.o.OnChange != nil {
 		b.o.OnChange(change)

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -244,29 +243,4 @@ func (l *Limiter) refuse(class Class) error {
 	}
 	l.shed++
 	return errFull
-}
-
-// Refuse returns the error of a read that would be refused at once, or nil. The read counts as made then.
-func (s *Stack) Refuse(of Call) error {
-	c := s.newCall(of, http.MethodGet)
-	err := c.refuse()
-	if err != nil {
-		c.report(nil, err)
-	}
-	return err
-}
-
-// refuse returns why a call must not begin, nil while it may.
-func (c *call) refuse() error {
-	s := c.stack
-	if wait := s.paused.left(c.Client); wait > 0 {
-		return c.newError(RateLimited, wait, nil)
-	}
-	if b := c.breaker(); b.Refuses() {
-		return c.newError(BreakerOpen, b.reject(), nil)
-	}
-	if err := s.Limiter.refuse(c.class); err != nil {
-		return c.newError(LimitFull, time.Second, err)
-	}
-	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"net"
 	"net/url"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"portico/upstream"
 )
 
 const (
@@ -80,15 +81,10 @@ func (p *pool) takeIdle(match func(*conn) bool) *conn {
 
 // dial opens a connection to the server of a URL. It may take ConnectTimeout and patience.
 func (p *pool) dial(ctx context.Context, to *url.URL, patience time.Duration) (*conn, error) {
-	secure := to.Scheme == "https"
-	port := "80"
-	if secure {
-		port = "443"
-	}
 	connecting, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout+patience)
 	defer cancel()
 	begun := time.Now()
-	established, err := p.o.Dial(connecting, "tcp", net.JoinHostPort(to.Hostname(), cmp.Or(to.Port(), port)))
+	established, err := p.o.Dial(connecting, "tcp", upstream.HostPort(to))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +94,7 @@ func (p *pool) dial(ctx context.Context, to *url.URL, patience time.Duration) (*
 		c.raw, _ = socket.SyscallConn()
 	}
 	p.add(c, time.Since(begun))
-	if secure {
+	if to.Scheme == "https" {
 		config := p.tls.Clone()
 		config.ServerName = cmp.Or(config.ServerName, to.Hostname())
 		shaking, cancel := context.WithTimeout(ctx, p.o.ConnectTimeout+patience)

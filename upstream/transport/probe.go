@@ -24,7 +24,6 @@ const (
 // time is patient while a breaker is open: it recognises a tracker that works but is slow.
 type prober struct {
 	stack    *Stack
-	o        BreakOptions
 	ctx      context.Context
 	cancel   context.CancelFunc
 	all      sync.WaitGroup
@@ -34,17 +33,15 @@ type prober struct {
 	last     atomic.Int64 // when a brief probe ended, in nanoseconds of the Unix time
 }
 
-// newProber returns a prober, which does nothing when there is no ProbeURL.
+// newProber returns a prober, which does nothing when there is no ProbeURL. The stack has its breakers already.
 func newProber(s *Stack) *prober {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &prober{stack: s, o: s.o.Break, ctx: ctx, cancel: cancel, brief: make(chan struct{}, 1), patient: make(chan struct{}, 1)}
-}
-
-func (p *prober) start() {
-	if p.o.ProbeURL != "" {
+	p := &prober{stack: s, brief: make(chan struct{}, 1), patient: make(chan struct{}, 1)}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if s.o.Break.ProbeURL != "" {
 		p.all.Go(func() { p.run(p.brief, p.probe) })
 		p.all.Go(func() { p.run(p.patient, p.probePatiently) })
 	}
+	return p
 }
 
 func (p *prober) close() {
@@ -120,7 +117,7 @@ func (p *prober) probe() bool {
 
 // probePatiently sends one patient probe, of which only a good result counts.
 func (p *prober) probePatiently() bool {
-	if p.send(p.o.TrialTimeout) == "" {
+	if p.send(p.stack.o.Break.TrialTimeout) == "" {
 		p.notify("")
 	}
 	return !p.closed()
@@ -128,6 +125,7 @@ func (p *prober) probePatiently() bool {
 
 // send sends a probe and returns why it failed, or "".
 func (p *prober) send(limit time.Duration) (failure Reason) {
+	o := &p.stack.o.Break
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	defer func() {
@@ -135,7 +133,7 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 			failure = Other
 		}
 	}()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.o.ProbeURL, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.ProbeURL, http.NoBody)
 	if err != nil {
 		return Other
 	}
@@ -153,7 +151,7 @@ func (p *prober) send(limit time.Duration) (failure Reason) {
 	switch {
 	case err != nil:
 		return ReasonOf(err)
-	case a.resp.StatusCode >= http.StatusInternalServerError || p.o.Well != nil && !p.o.Well(a.resp.StatusCode, head):
+	case a.resp.StatusCode >= http.StatusInternalServerError || o.Well != nil && !o.Well(a.resp.StatusCode, head):
 		return ServerError
 	}
 	return ""

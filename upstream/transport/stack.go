@@ -38,9 +38,8 @@ func New(o Options) *Stack {
 	o = o.withDefaults()
 	s := &Stack{o: o, Limiter: newLimiter(o.Limit), pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
 	s.budget.stored = retryBurst
+	s.Reads, s.Writes = newBreaker("read", s), newBreaker("write", s)
 	s.prober = newProber(s)
-	s.Reads, s.Writes = newBreaker("read", o.Break, s.prober), newBreaker("write", o.Break, s.prober)
-	s.prober.start()
 	return s
 }
 
@@ -96,6 +95,31 @@ func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
 		s.paused.add(c.Client, min(maxPause, cmp.Or(RetryAfter(resp.Header), c.Pause)))
 	}
 	return resp, nil
+}
+
+// Refuse returns the error of a read that would be refused at once, or nil. The read counts as made then.
+func (s *Stack) Refuse(of Call) error {
+	c := s.newCall(of, http.MethodGet)
+	err := c.refuse()
+	if err != nil {
+		c.report(nil, err)
+	}
+	return err
+}
+
+// refuse returns why a call must not begin, nil while it may.
+func (c *call) refuse() error {
+	s := c.stack
+	if wait := s.paused.left(c.Client); wait > 0 {
+		return c.newError(RateLimited, wait, nil)
+	}
+	if b := c.breaker(); b.Refuses() {
+		return c.newError(BreakerOpen, b.reject(), nil)
+	}
+	if err := s.Limiter.refuse(c.class); err != nil {
+		return c.newError(LimitFull, time.Second, err)
+	}
+	return nil
 }
 
 func (c *call) newError(reason Reason, retryAfter time.Duration, err error) *Error {
