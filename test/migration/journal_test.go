@@ -19,8 +19,8 @@ import (
 
 // configurationCopied has all writes copied from the old tracker to the new one, which gives out other ids.
 const configurationCopied = `trackers:
-  before: {url: "%[1]s/", dialect: bugzilla-5, timeout: 1s}
-  after: {url: "%[2]s/", dialect: bugzilla-5, timeout: 1s, credentials: %[5]s}
+  before: {url: "%[1]s/", dialect: bugzilla-5, timeout: 5s}
+  after: {url: "%[2]s/", dialect: bugzilla-5, timeout: 5s, credentials: %[5]s}
 primary: before
 candidate: after
 state: "sqlite:%[3]s"
@@ -164,7 +164,6 @@ func TestEachBugUnderAllOfItsNamesGetsItsCopy(t *testing.T) {
 	}
 }
 
-// bugOf is the bug that an attachment is in.
 // TestAPassingWriteLeavesATrace also where Portico is killed before the tracker responds to the first one of its kind: going back would lose it.
 func TestAPassingWriteLeavesATrace(t *testing.T) {
 	t.Parallel()
@@ -191,6 +190,7 @@ func TestAPassingWriteLeavesATrace(t *testing.T) {
 	}
 }
 
+// bugOf is the bug that an attachment is in.
 func bugOf(t *testing.T, base string, id int) any {
 	t.Helper()
 	_, answer := ask(t, "GET", fmt.Sprintf("%s/rest/bug/attachment/%d?include_fields=bug_id", base, id), nil)
