@@ -249,8 +249,8 @@ func (r *replay) record(e Exchange, confirmed []compare.Difference) []string {
 		if d.Unstable {
 			kind = verdict.KindUnstable
 		}
-		note := fmt.Sprintf("first in %s at %s: %s became %s", e.Name, d.Pointer, r.shown(d.Want, d), r.shown(d.Have, d))
-		signatures = append(signatures, r.find(e.Operation, d, kind, note))
+		note := fmt.Sprintf("first in %s at %s: %s became %s (%s)", e.Name, d.Pointer, r.shown(d.Want, d), r.shown(d.Have, d), d.Kind())
+		signatures = append(signatures, r.find(e.Operation, d, kind, strings.TrimSuffix(note, " ()")))
 	}
 	return signatures
 }
