@@ -98,7 +98,8 @@ func (r *Recorder) write() {
 	redactor := NewRedactor(r.options.MaxData)
 	for c := range r.queue {
 		c.seen.Name = fmt.Sprintf("%06d", r.counts.Written+1) // nothing else changes it
-		if plain, err := decoded(*c.seen.Response, r.options.Memory); err == nil { // of a compressed body only a digest would be kept
+		// Of a compressed body only a digest would be kept.
+		if plain, err := decoded(*c.seen.Response, r.options.Memory); err == nil {
 			delete(plain.Headers, "content-encoding")
 			c.seen.Response = &plain
 		}
