@@ -78,30 +78,28 @@ func another(status int, body string) func(int, string) (int, string) {
 	return func(int, string) (int, string) { return status, body }
 }
 
-// plantedReplies are by name. Changed bodies of attachments are those of attachment 1 unless the path says otherwise.
+// plantedReplies are all, by name.
 func plantedReplies() map[string]plantedReply {
-	const summary, at = "$.attachments[*].summary", "2020-01-02T03:04:05Z"
+	all := map[string]plantedReply{}
+	for _, some := range []map[string]plantedReply{plantedFields(), plantedTexts(), plantedLists(), plantedErrors()} {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+const plantedSummary = "$.attachments[*].summary"
+
+func plantedFields() map[string]plantedReply {
 	member := func(edit func(attachment map[string]any)) func(int, string) (int, string) {
 		return tree(func(reply map[string]any) { edit(reply["attachments"].(map[string]any)["1"].(map[string]any)) })
-	}
-	times := []string{
-		" $.attachments[*].creation_time", " $.attachments[*].flags[id].creation_date",
-		" $.attachments[*].flags[id].modification_date", " $.attachments[*].last_change_time",
-	}
-	ofClass := func(class string) []string {
-		all := slices.Clone(times)
-		for i := range all {
-			all[i] = class + all[i]
-		}
-		return all
 	}
 	return map[string]plantedReply{
 		"nothing":             {plantedAttachment, text("", ""), nil, ""},
 		"a missing field":     {plantedAttachment, member(func(a map[string]any) { delete(a, "creator") }), []string{"missing $.attachments[*].creator"}, "The candidate leaves this out"},
-		"null":                {plantedAttachment, text(`"public text"`, `null`), []string{"null " + summary}, "string → null"},
-		"an empty text":       {plantedAttachment, text(`"public text"`, `""`), []string{"value " + summary}, "an empty text"},
+		"null":                {plantedAttachment, text(`"public text"`, `null`), []string{"null " + plantedSummary}, "string → null"},
+		"an empty text":       {plantedAttachment, text(`"public text"`, `""`), []string{"value " + plantedSummary}, "an empty text"},
 		"a text for a number": {plantedAttachment, text(`"size":13`, `"size":"13"`), []string{"type $.attachments[*].size"}, "integer → string"},
-		"a number for a text": {plantedAttachment, text(`"public text"`, `5`), []string{"type " + summary}, "string → integer"},
+		"a number for a text": {plantedAttachment, text(`"public text"`, `5`), []string{"type " + plantedSummary}, "string → integer"},
 		"a fraction":          {plantedAttachment, text(`"size":13`, `"size":13.0`), []string{"type $.attachments[*].size"}, "integer → number"},
 		"a text as id":        {plantedAttachment, member(func(a map[string]any) { a["id"] = "1" }), []string{"type $.attachments[*].id"}, "integer → string"},
 		"false for 0":         {plantedAttachment, text(`"is_private":0`, `"is_private":false`), []string{"type $.attachments[*].is_private"}, "integer → boolean"},
@@ -109,23 +107,40 @@ func plantedReplies() map[string]plantedReply {
 		"a flag":              {plantedAttachment, text(`"status":"?"`, `"status":"+"`), []string{"value $.attachments[*].flags[id].status"}, "? → +"},
 		"an extra null":       {plantedAttachment, text(`"status":"?"`, `"status":"?","requestee":null`), []string{"extra $.attachments[*].flags[id].requestee"}, "Only the candidate has this"},
 		"another size":        {plantedAttachment, text(`"size":13`, `"size":9007199254740993`), []string{"value $.attachments[*].size"}, ""},
-		"another zone":        {plantedAttachment, text(at, "2020-01-02T04:04:05+01:00"), ofClass("value"), "the same time"},
-		"milliseconds":        {plantedAttachment, text(at, "2020-01-02T03:04:05.000Z"), ofClass("value"), "the same time"},
-		"another notation":    {plantedAttachment, text(at, "2020-01-02 03:04:05"), ofClass("value"), "the same time"},
-		"one second":          {plantedAttachment, text(at, "2020-01-02T03:04:06Z"), ofClass("time"), "later"},
-		"white space":         {plantedAttachment, text("public text", "public text "), []string{"value " + summary}, "white space"},
-		"a no-break space":    {plantedAttachment, text("public text", "public\u00a0text"), []string{"value " + summary}, "white space"},
-		"CRLF":                {plantedAttachment, text("public text", `public text\r\n`), []string{"value " + summary}, "white space"},
-		"letter case":         {plantedAttachment, text("public text", "Public text"), []string{"value " + summary}, "letter case"},
-		"HTML escapes":        {plantedUnicode, text("☃\"", "&#9731;\""), []string{"value " + summary}, "HTML escapes"},
-		"decomposed":          {plantedUnicode, text("résumé", "re\u0301sume\u0301"), []string{"value " + summary}, "another text"},
-		"two encodings":       {plantedUnicode, text("résumé", "rÃ©sumÃ©"), []string{"value " + summary}, "another text"},
-		"escapes of JSON":     {plantedUnicode, text("résumé", `r\u00e9sum\u00e9`), nil, ""},
+	}
+}
+
+func plantedTexts() map[string]plantedReply {
+	const at = "2020-01-02T03:04:05Z"
+	times := func(class string) (all []string) {
+		for _, name := range []string{"creation_time", "flags[id].creation_date", "flags[id].modification_date", "last_change_time"} {
+			all = append(all, class+" $.attachments[*]."+name)
+		}
+		return all
+	}
+	return map[string]plantedReply{
+		"another zone":     {plantedAttachment, text(at, "2020-01-02T04:04:05+01:00"), times("value"), "the same time"},
+		"milliseconds":     {plantedAttachment, text(at, "2020-01-02T03:04:05.000Z"), times("value"), "the same time"},
+		"another notation": {plantedAttachment, text(at, "2020-01-02 03:04:05"), times("value"), "the same time"},
+		"one second":       {plantedAttachment, text(at, "2020-01-02T03:04:06Z"), times("time"), "later"},
+		"white space":      {plantedAttachment, text("public text", "public text "), []string{"value " + plantedSummary}, "white space"},
+		"a no-break space": {plantedAttachment, text("public text", "public\u00a0text"), []string{"value " + plantedSummary}, "white space"},
+		"CRLF":             {plantedAttachment, text("public text", `public text\r\n`), []string{"value " + plantedSummary}, "white space"},
+		"letter case":      {plantedAttachment, text("public text", "Public text"), []string{"value " + plantedSummary}, "letter case"},
+		"HTML escapes":     {plantedUnicode, text("☃\"", "&#9731;\""), []string{"value " + plantedSummary}, "HTML escapes"},
+		"decomposed":       {plantedUnicode, text("résumé", "re\u0301sume\u0301"), []string{"value " + plantedSummary}, "another text"},
+		"two encodings":    {plantedUnicode, text("résumé", "rÃ©sumÃ©"), []string{"value " + plantedSummary}, "another text"},
+		"escapes of JSON":  {plantedUnicode, text("résumé", `r\u00e9sum\u00e9`), nil, ""},
 		"white space of JSON": {plantedAttachment, func(status int, body string) (int, string) {
 			var to bytes.Buffer
 			_ = json.Indent(&to, []byte(body), "\t", " ") // else it is empty
 			return status, to.String() + "\n"
 		}, nil, ""},
+	}
+}
+
+func plantedLists() map[string]plantedReply {
+	return map[string]plantedReply{
 		"order of attachments": {plantedList, list("bugs 1", swapped), []string{"order $.bugs[*]"}, ""},
 		"order of flags":       {plantedFlags, list("attachments 6 flags", swapped), []string{"order $.attachments[*].flags"}, ""},
 		"order of flag types":  {plantedTypes, list("bug", swapped), []string{"order $.bug"}, ""},
@@ -150,6 +165,12 @@ func plantedReplies() map[string]plantedReply {
 			return list
 		}), []string{"value $.bug[name,type].id"}, ""},
 		"another name of a type": {plantedTypes, text(`"needinfo"`, `"needsinfo"`), []string{"value $.bug[id].name"}, "another text"},
+	}
+}
+
+// plantedErrors are of contents, codes and statuses.
+func plantedErrors() map[string]plantedReply {
+	return map[string]plantedReply{
 		"another byte": {plantedContent, func(status int, body string) (int, string) {
 			at := strings.Index(body, `"data":"`) + 500_000
 			swap := map[bool]string{true: "B", false: "A"}[body[at] == 'A']
