@@ -98,6 +98,11 @@ func (r *Recorder) write() {
 	redactor := NewRedactor(r.options.MaxData)
 	for c := range r.queue {
 		c.seen.Name = fmt.Sprintf("%06d", r.counts.Written+1) // nothing else changes it
+		// Of a compressed body only a digest would be kept.
+		if plain, err := decoded(*c.seen.Response, r.options.Memory); err == nil {
+			delete(plain.Headers, "content-encoding")
+			c.seen.Response = &plain
+		}
 		e := redactor.Redact(c.seen)
 		c.mu.Lock()
 		c.free()

@@ -83,6 +83,8 @@ func (r *replay) look(ctx context.Context, e Exchange) (want, have side, reason 
 		want = r.ask(ctx, r.Against, e)
 	case e.Response == nil:
 		want.reason = skipNoAnswer
+	case e.Response.Status == http.StatusNotModified:
+		want.reason = string(verdict.DropNotModified)
 	default:
 		response, err := decoded(*e.Response, r.MaxBody)
 		want.Reply = replyOf(response)
@@ -117,9 +119,10 @@ func (r *replay) ask(ctx context.Context, base string, e Exchange) (s side) {
 	}
 	if e.Operation != "" {
 		// Compressed JSON cannot be compared member by member, and its bytes are others each time, since trackers order members at random.
+		// A tag of the recording means nothing to another tracker.
 		headers := map[string]string{"Accept-Encoding": "identity"}
 		for name, value := range request.Headers {
-			if !strings.EqualFold(name, "Accept-Encoding") {
+			if !strings.EqualFold(name, "Accept-Encoding") && !strings.EqualFold(name, "If-None-Match") {
 				headers[name] = value
 			}
 		}
@@ -133,13 +136,13 @@ func (r *replay) ask(ctx context.Context, base string, e Exchange) (s side) {
 	s.Reply = replyOf(response)
 	switch {
 	case errors.Is(err, errTooLong):
-		s.Reply = compare.Reply{Failure: "endless"}
+		s.Failure = "endless"
 	case !sent:
-		s.Reply = compare.Reply{Failure: string(mapping.ReasonUnreachable)}
+		s.Failure = string(mapping.ReasonUnreachable)
 	case err != nil:
 		s.reason = string(verdict.DropUnreadable)
 	case !r.isRecorded() && !isReply(request, s.Reply):
-		s.Reply = compare.Reply{Failure: string(mapping.ReasonBadResponse)}
+		s.Failure = string(mapping.ReasonBadResponse)
 	}
 	return s
 }
@@ -176,7 +179,7 @@ func (r Response) isPartial() bool { return r.HTML || r.Elision != (Elision{}) }
 // of maintenance: all servers respond with the same there. A client that asks for pages gets some from the tracker.
 func isReply(r Request, reply compare.Reply) bool {
 	page := reply.Header["content-type"] == "text/html" && strings.Contains(headerOf(r.Headers, "Accept"), "text/html")
-	return reply.Body != nil || reply.Status == http.StatusNotModified || page && reply.Status < http.StatusInternalServerError
+	return reply.Body != nil || page && reply.Status < http.StatusInternalServerError
 }
 
 // between gives the differences between two replies.
@@ -249,8 +252,8 @@ func (r *replay) record(e Exchange, confirmed []compare.Difference) []string {
 		if d.Unstable {
 			kind = verdict.KindUnstable
 		}
-		note := fmt.Sprintf("first in %s at %s: %s became %s", e.Name, d.Pointer, r.shown(d.Want, d), r.shown(d.Have, d))
-		signatures = append(signatures, r.find(e.Operation, d, kind, note))
+		note := fmt.Sprintf("first in %s at %s: %s became %s (%s)", e.Name, d.Pointer, r.shown(d.Want, d), r.shown(d.Have, d), d.Kind())
+		signatures = append(signatures, r.find(e.Operation, d, kind, strings.TrimSuffix(note, " ()")))
 	}
 	return signatures
 }

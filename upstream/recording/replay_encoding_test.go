@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,15 +108,11 @@ func TestReplayCompressedByOne(t *testing.T) {
 // TestReplayCompressedRecording: a recorded answer whose text was compressed is compared with nothing.
 func TestReplayCompressedRecording(t *testing.T) {
 	judged := compressing(t, "review", "identity", true, asItIs)
-	var packed bytes.Buffer
-	to := gzipped(&packed)
-	fmt.Fprint(to, `{"attachment":[],"bug":[{"name":"review","id":1}]}`)
-	_ = to.Close()
 	for _, test := range []struct {
 		recorded          recording.Response
 		compared, dropped int64
 	}{
-		{recording.Response{Body: packed.Bytes()}, 1, 0},
+		{recording.Response{Body: packed(`{"attachment":[],"bug":[{"name":"review","id":1}]}`)}, 1, 0},
 		{recording.Response{Elision: recording.Elision{Size: 100}}, 0, 1},
 	} {
 		list := flagTypeReads(1)
@@ -127,4 +124,47 @@ func TestReplayCompressedRecording(t *testing.T) {
 			t.Errorf("%+v, dropped %v, found\n%s", r.Overall, r.Dropped, describe(r))
 		}
 	}
+}
+
+// TestRecorderUnpacks: the text of a compressed response is in the file, without credentials, and the client gets the response
+// as it is. What cannot be read stays a digest.
+func TestRecorderUnpacks(t *testing.T) {
+	for name, test := range map[string]struct {
+		body   func(string) []byte
+		isText bool
+	}{
+		"gzip":   {packed, true},
+		"broken": {func(text string) []byte { return packed(text)[:30] }, false},
+	} {
+		var text bytes.Buffer
+		recorder := recording.NewRecorder(recording.RecorderOptions{To: &text})
+		body := test.body(`{"bug":[{"name":"review","token":"SecretOfTheTracker"}],"attachment":[]}`)
+		front := httptest.NewServer(recorder.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(body)
+		})))
+		answer := send(t, front.URL, http.MethodGet, "/rest/flag_type/WebShop", "", http.Header{"Accept-Encoding": {"gzip"}})
+		front.Close()
+		_, err := recorder.Close()
+		must(t, err)
+		e, err := recording.NewReader(&text).Next()
+		must(t, err)
+		_, isPacked := e.Response.Headers["content-encoding"]
+		if isPacked == test.isText || strings.Contains(string(e.Response.Body), `"review"`) != test.isText || bytes.Contains(e.Response.Body, []byte("SecretOf")) {
+			t.Errorf("%s: recorded is %+v", name, e.Response)
+		}
+		if !bytes.Equal(answer.Body, body) {
+			t.Errorf("%s: the client got %q", name, answer.Body)
+		}
+	}
+}
+
+// packed compresses a text with gzip.
+func packed(text string) []byte {
+	var body bytes.Buffer
+	to := gzipped(&body)
+	fmt.Fprint(to, text)
+	_ = to.Close()
+	return body.Bytes()
 }

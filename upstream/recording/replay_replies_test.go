@@ -47,7 +47,7 @@ func TestReplayPages(t *testing.T) {
 		"candidate down":     {right: types, judged: down, found: "failure failure"},
 		"candidate's login":  {right: refused, judged: login, found: "failure failure"},
 		"both refuse":        {right: refused, judged: refused},
-		"both unchanged":     {right: unchanged, judged: unchanged},
+		"both unchanged":     {right: unchanged, judged: unchanged, dropped: true},
 		"pages":              {right: login, judged: login, accept: "text/html,*/*"},
 		"down and pages":     {right: down, judged: down, accept: "text/html", dropped: true},
 	} {
@@ -63,6 +63,40 @@ func TestReplayPages(t *testing.T) {
 		}
 		if found := describe(r); test.found == "" && found != "" || !strings.Contains(found, test.found) {
 			t.Errorf("%s: found %q, want %q", name, found, test.found)
+		}
+	}
+}
+
+// TestReplayConditional: a tracker gets no condition of a recording, so that there is content to compare. A recorded 304 has none.
+func TestReplayConditional(t *testing.T) {
+	tagged := func(tag, name string) string {
+		return process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.Header.Get("If-None-Match") == tag {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			fmt.Fprintf(w, `{"bug":[{"id":1,"name":%q}],"attachment":[]}`, name)
+		})).String()
+	}
+	old, same, other := tagged("a", "review"), tagged("b", "review"), tagged("a", "another")
+	list := flagTypeReads(2)
+	for i, name := range []string{"if-none-match", "If-None-Match"} {
+		list[i].Request.Headers[name] = "a"
+		list[i].Response = &recording.Response{Status: http.StatusNotModified, Headers: map[string]string{"etag": "a"}}
+	}
+	for name, test := range map[string]struct {
+		judged, against              string
+		compared, confirmed, dropped int64
+	}{
+		"recorded":       {same, "", 0, 0, 2},
+		"another tag":    {same, old, 2, 0, 0},
+		"another tag, 2": {old, same, 2, 0, 0},
+		"the same tag":   {other, old, 2, 2, 0},
+	} {
+		r := replay(t, list, recording.ReplayOptions{Tracker: test.judged, Against: test.against}).Report
+		if r.Overall.Compared != test.compared || r.Overall.Confirmed != test.confirmed || r.Dropped[string(verdict.DropNotModified)] != test.dropped {
+			t.Errorf("%s: %+v, dropped %v, found\n%s", name, r.Overall, r.Dropped, describe(r))
 		}
 	}
 }

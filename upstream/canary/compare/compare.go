@@ -60,7 +60,7 @@ type comparison struct {
 
 const maxFound = 10_000
 
-func integer(n int) jsontext.Value { return strconv.AppendInt(nil, int64(n), 10) }
+func integer(n int) jsontext.Value { return jsontext.Value(strconv.Itoa(n)) }
 
 func textOrNil(text string) jsontext.Value {
 	if text == "" {

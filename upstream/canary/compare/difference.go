@@ -74,8 +74,8 @@ var classes = map[Class]classInfo{
 	ClassCode:    {means: "The error code is another one.", kind: valuePair, rules: []EquivalenceType{Pair}, family: "code ", byValue: rawText, outcome: true},
 	ClassMessage: {means: "The error message is another one.", kind: textKind, rules: textRules, family: "message"},
 	ClassHeader:  {means: "A header that clients look at differs.", kind: valuePair, rules: textRules, family: "header"},
-	ClassMissing: {means: "The other tracker leaves this out.", kind: oneSidedKind, family: "presence", structural: true},
-	ClassExtra:   {means: "Only the other tracker has this.", kind: oneSidedKind, rules: []EquivalenceType{Extra}, family: "presence", structural: true},
+	ClassMissing: {means: "The candidate leaves this out.", kind: oneSidedKind, family: "presence", structural: true},
+	ClassExtra:   {means: "Only the candidate has this.", kind: oneSidedKind, rules: []EquivalenceType{Extra}, family: "presence", structural: true},
 	ClassNull:    {means: "This is null on one side only.", kind: typePair, family: "null"},
 	ClassType:    {means: "This has another JSON type.", kind: typePair, rules: []EquivalenceType{IntAsBool}, family: "type ", byValue: typeName, structural: true},
 	ClassValue:   {means: "This has another value.", kind: valueKind, rules: []EquivalenceType{IDMap, Regex, URLHost}, family: "value"},
@@ -83,12 +83,12 @@ var classes = map[Class]classInfo{
 	ClassOrder:   {means: "These are the same elements in another order.", rules: []EquivalenceType{Set}, family: "order"},
 	ClassSet:     {means: "These are other elements, whatever their order.", kind: objectKind, family: "set"},
 	ClassDigest:  {means: "The content is another one; only digests were compared.", kind: objectKind, family: "digest"},
-	ClassFailure: {means: "Only one of the trackers answered.", kind: valuePair, outcome: true, texts: `[a-z]+(-[a-z]+){0,4}`},
+	ClassFailure: {means: "The candidate failed and the reference did not.", kind: valuePair, outcome: true, texts: `[a-z]+(-[a-z]+){0,4}`},
 	ClassPlan: {
 		means: "Each tracker would be sent another request for the same write.", structural: true,
 		special: PathRefused, failure: "the candidate has no form for a call that clients make", note: "The write can be expressed for one of the trackers only.",
 	},
-	ClassLatency: {means: "The other tracker is slower than it may be.", unit: " ms", failure: "the candidate is slower than allowed"},
+	ClassLatency: {means: "The candidate is slower than it may be.", unit: " ms", failure: "the candidate is slower than allowed"},
 }
 
 // Classes lists all classes, sorted by name.

@@ -25,9 +25,12 @@ type node struct {
 	by   string
 }
 
-// parse gives the value of a text, and nil for what is not JSON or has a name twice. Bytes that are not UTF-8 are taken as they are.
+// lenient takes bytes that are not UTF-8 as they are, and a name that an object has twice as two members.
+var lenient = []jsontext.Options{jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)}
+
+// parse gives the value of a text, and nil for what is not JSON.
 func parse(text jsontext.Value) *node {
-	if !text.IsValid(jsontext.AllowInvalidUTF8(true)) {
+	if !text.IsValid(lenient...) {
 		return nil
 	}
 	return &node{raw: bytes.TrimSpace(text)}
@@ -60,7 +63,7 @@ type reader struct {
 
 // begin lets the decoder read a text that is known to be valid.
 func (r *reader) begin(text []byte) {
-	r.decoder.Reset(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	r.decoder.Reset(bytes.NewBuffer(text), lenient...)
 }
 
 // value reads the next value.

@@ -52,7 +52,7 @@ func (c *comparison) values(at place, shape *Shape, w, h *node) {
 func (c *comparison) members(at place, shape *Shape, w, h *node) {
 	wants, haves := c.children(w), c.children(h)
 	for _, list := range [][]*node{wants, haves} {
-		slices.SortFunc(list, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+		slices.SortStableFunc(list, func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	}
 	if shape.keyed {
 		c.pairMapped(at.Path+"[*]", wants, haves, func(n *node) string { return n.name })
@@ -95,7 +95,7 @@ func (c *comparison) elements(at place, shape *Shape, w, h *node) {
 	}
 	inOrder := slices.EqualFunc(wantOrder, haveOrder, func(w, h *node) bool { return w.pair == h })
 	switch {
-	case inOrder || form == inAnyOrder || form == withoutOrder:
+	case inOrder || shape.anyOrder():
 	case form == byPosition:
 		c.add(ClassOrder, at, w.raw, h.raw)
 	default:
