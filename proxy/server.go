@@ -172,7 +172,11 @@ func (rc *requestContext) finish() {
 	rc.report()
 	if abort {
 		rc.broken = true
-		_ = rc.control.Flush() // some clients send a write again if its connection ends before the first byte of a response
+		// Some clients send a write again if its connection ends before the first byte of a response. In HTTP/1.0 a response
+		// without a length would look whole.
+		if rc.r.ProtoAtLeast(1, 1) || rc.Header()["Content-Length"] != nil {
+			_ = rc.control.Flush()
+		}
 		panic(http.ErrAbortHandler)
 	}
 }
