@@ -261,6 +261,20 @@ func TestBrokenPassthroughIsCut(t *testing.T) {
 	}
 }
 
+// To a client of HTTP/1.0 a response without a length ends with its connection, so an empty one would look whole.
+func TestBrokenPassthroughIsNoEmptyResponse(t *testing.T) {
+	tracker, base := behind(t, "", nil)
+	tracker.response = func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	k := dial(t, base)
+	k.send(t, "GET /page.cgi HTTP/1.0\r\nHost: x\r\n\r\n")
+	if text, err := io.ReadAll(k.reader); err != nil || len(text) > 0 {
+		t.Errorf("%v; the client took %q for all", err, text)
+	}
+}
+
 // While a client is still sending, no tracker is asked: it would hold one of the tracker's few slots. The interim response tells
 // that Portico has begun to read.
 func TestPassthroughUploadIsReadBeforeTheTrackerIsAsked(t *testing.T) {

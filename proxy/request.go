@@ -255,5 +255,6 @@ func parameterCredentials(query parameters, members *mapping.Members) (found ups
 }
 
 func badCredential(name string) *mapping.Error {
-	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", name)
+	// The compiler takes a name from a CredentialForm for all of it: without the copy, it would put what every request shows on the heap.
+	return mapping.Refuse(mapping.CodeBadKey, "The parameter %q must be given once, as a string.", strings.Clone(name))
 }

@@ -172,7 +172,11 @@ func (rc *requestContext) finish() {
 	rc.report()
 	if abort {
 		rc.broken = true
-		_ = rc.control.Flush() // some clients send a write again if its connection ends before the first byte of a response
+		// Some clients send a write again if its connection ends before the first byte of a response. In HTTP/1.0 a response
+		// without a length would look whole.
+		if rc.r.ProtoAtLeast(1, 1) || rc.Header()["Content-Length"] != nil {
+			_ = rc.control.Flush()
+		}
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -228,13 +232,14 @@ type Record struct {
 	Cache *mapping.CacheInfo
 	// Conflict says that ids of an attachment create did not name the bug of the path, which won.
 	Conflict bool
+	// Sampled says that the collector gets the trace.
+	Sampled bool
 	// Duration is from the first byte of the request's body to the last of the response.
 	Duration time.Duration
 	// Bytes are those of the response's body.
 	Bytes int64
-	// TraceID is the id of the trace, empty for none, and Sampled says that the collector gets the trace.
+	// TraceID is the id of the trace, empty for none.
 	TraceID string
-	Sampled bool
 }
 
 // CacheOutcome is the one word that the log line and metrics have for Cache, empty where no cache was asked.

@@ -25,7 +25,7 @@ func AppendPlaceholder(dst []byte, index int) []byte {
 // placeholder reads a placeholder at the start of p. Its width is 0 where there is none.
 func placeholder(p []byte) (index, width int) {
 	digits, ok := bytes.CutPrefix(p, []byte(placeholderPrefix))
-	n := len(digits) - len(bytes.TrimLeft(digits, "0123456789"))
+	n := digitsLen(digits)
 	index, err := strconv.Atoi(string(digits[:n]))
 	if !ok || err != nil || n > 1 && digits[0] == '0' || n < len(digits) && isNumberByte(digits[n]) {
 		return 0, 0

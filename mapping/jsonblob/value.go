@@ -84,7 +84,8 @@ func (s *splitter) number() error {
 		s.take(s.in.window[s.in.pos])
 	}
 	number := s.out[from:]
-	if !jsontext.Value(number).IsValid() {
+	// Ids are digits only, and to ask jsontext takes five times as long.
+	if n := digitsLen(number); (n < len(number) || n > 1 && number[0] == '0') && !jsontext.Value(number).IsValid() {
 		return &SyntaxError{at, SyntaxNumber}
 	}
 	if bytes.HasPrefix(number, []byte(placeholderReserve)) {
@@ -94,6 +95,14 @@ func (s *splitter) number() error {
 }
 
 func isNumberByte(c byte) bool { return strings.IndexByte("+-.0123456789Ee", c) >= 0 }
+
+func digitsLen(p []byte) int {
+	n := 0
+	for n < len(p) && '0' <= p[n] && p[n] <= '9' {
+		n++
+	}
+	return n
+}
 
 // divert takes the string of a member `data` to a blob.
 func (s *splitter) divert() error {
