@@ -91,7 +91,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		}
 		return "", err
 	case reflect.Int, reflect.Int64: // YAML would cut off a fraction
-		n, err := strconv.ParseInt(text, 0, 64)
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64)
 		v.SetInt(n)
 		return "a whole number", err
 	case reflect.Bool:
