@@ -37,7 +37,10 @@ func (s *step) begin(ctx context.Context) bool {
 	e := s.from
 	e.Attempt = s.entry.Attempt
 	var err error
-	if s.begun, err = s.journal.store.BeginCopy(ctx, s.journal.holder, s.settings.lease(), e); err != nil {
+	for range 2 { // the store may have it without having said so; then the second time changes nothing
+		if s.begun, err = s.journal.store.BeginCopy(ctx, s.journal.holder, s.settings.lease(), e); err == nil {
+			break
+		}
 		s.journal.logger.Warn("a copy could not be begun", "entry", e.Seq, "cause", err)
 	}
 	return s.begun

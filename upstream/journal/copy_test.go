@@ -213,15 +213,22 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 
 // TestACopyThatCouldNotBeNotedIsMadeLater: the store is away for a moment when a copy is to be made, so nothing is sent, and nothing is unknown.
 func TestACopyThatCouldNotBeNotedIsMadeLater(t *testing.T) {
-	s := set(t)
-	j, relay := s.relayed(t)
-	must(t, s.operator().Start(t.Context()))
-	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
-	relay.CutBefore.Store(1)
-	must(t, s.operator().Resume(t.Context()))
-	all := s.drained(t, state.JournalApplied, state.JournalParked)
-	if got := s.named(t, s.next, "1", "once"); got != 1 || all[0].Status == state.JournalParked || relay.CutBefore.Load() != 0 {
-		t.Errorf("there are %d copies, and %+v", got, all)
+	for name, cuts := range map[string]func(*process.Relay) *atomic.Int64{
+		"before": func(relay *process.Relay) *atomic.Int64 { return &relay.CutBefore },
+		"after":  func(relay *process.Relay) *atomic.Int64 { return &relay.CutAfter },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j, relay := s.relayed(t)
+			must(t, s.operator().Start(t.Context()))
+			s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+			cuts(relay).Store(1)
+			must(t, s.operator().Resume(t.Context()))
+			all := s.drained(t, state.JournalApplied, state.JournalParked)
+			if got := s.named(t, s.next, "1", "once"); got != 1 || all[0].Status == state.JournalParked || cuts(relay).Load() != 0 {
+				t.Errorf("there are %d copies, and %+v", got, all)
+			}
+		})
 	}
 }
 

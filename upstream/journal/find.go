@@ -96,7 +96,7 @@ func (s *step) resolve(ctx context.Context) {
 		if !fits && (early || one.made() == "") {
 			continue
 		}
-		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID), s.entry.Target)
+		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID))
 		switch {
 		case err != nil:
 			s.again(false, err)

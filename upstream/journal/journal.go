@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -210,8 +211,11 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 		}
 	}
 	if err == nil {
-		if err = w.begin(ctx); err == nil {
+		switch err = w.begin(ctx); {
+		case err == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return w.done, nil
+		case err == nil: // it is too late to send it
+			w.done(ctx, upstream.Response{Err: Unavailable(ctx.Err())})
 		}
 	}
 	if !slices.ContainsFunc(w.entries, func(e state.JournalEntry) bool { return e.Seq != 0 }) { // or the store may have them

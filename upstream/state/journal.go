@@ -363,10 +363,9 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 	return readOne[bool](ctx, s, "reading the journal", "SELECT paused FROM portico_journal_pause WHERE id = 1")
 }
 
-// JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
-func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	return readOne[bool](ctx, s, "reading the journal",
-		"SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ? AND target = ?)", name(lane), target)
+// JournalMade reports whether a create of the journal has made the object of a lane, or a copy has made it at the receiver.
+func (s *Store) JournalMade(ctx context.Context, lane string) (bool, error) {
+	return readOne[bool](ctx, s, "reading the journal", "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ?)", name(lane))
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.
