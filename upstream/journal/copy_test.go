@@ -716,6 +716,28 @@ func TestIDsOfCopiesAreLearned(t *testing.T) {
 	}
 }
 
+// TestAContradictionIsNoted: the store knows another object under the id of a copy.
+func TestAContradictionIsNoted(t *testing.T) {
+	for _, flags := range []bool{false, true} {
+		s := set(t)
+		s.pairing(t)
+		j := s.start(t)
+		must(t, s.operator().Start(t.Context()))
+		call := attach(t, []string{"1"}, "new", "content")
+		if flags { // their ids are asked for when that of the attachment is stored
+			call = reviewed(call, "?")
+		}
+		id := idOf(t, s.write(t, j, call))
+		must(t, s.store.AddIDs(t.Context(), []state.IDPair{{Kind: "attachment", Client: id, Side: "next", Native: 999}}))
+		must(t, s.operator().Resume(t.Context()))
+		all := s.drained(t, state.JournalParked)
+		j.Close()
+		if log := s.log.String(); !strings.Contains(all[0].Reason, "contradicts") || strings.Contains(log, "could not be noted") {
+			t.Errorf("flags %v: %s\n%s", flags, all[0].Reason, log)
+		}
+	}
+}
+
 // TestCopiesShowTheirCaller: a copy shows the credential of its own request while that is known, and the configured one once the receiver refuses it.
 func TestCopiesShowTheirCaller(t *testing.T) {
 	for name, refused := range map[string]bool{"accepted": false, "refused": true} {

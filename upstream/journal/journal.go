@@ -206,7 +206,7 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 		err = settings.seal(&e, one)
 		w.entries = append(w.entries, e)
 		if recorded += len(e.Request); recorded > maxRecorded {
-			j.removeContent(settings, e)
+			j.removeContent(settings, file)
 			return nil, tooLong()
 		}
 	}
@@ -218,8 +218,8 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 			w.done(ctx, upstream.Response{Err: Unavailable(ctx.Err())})
 		}
 	}
-	if !slices.ContainsFunc(w.entries, func(e state.JournalEntry) bool { return e.Seq != 0 }) { // or the store may have them
-		j.removeContent(settings, w.entries...)
+	if len(w.entries) > 0 && w.entries[0].Seq == 0 { // or the store may have them
+		j.removeContent(settings, file)
 	}
 	switch {
 	case ctx.Err() != nil:
