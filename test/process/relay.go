@@ -77,8 +77,8 @@ func (r *Relay) serve(in net.Conn, server string) {
 	r.conns[in], r.conns[out] = struct{}{}, struct{}{}
 	r.mu.Unlock()
 	var both sync.WaitGroup
-	var deaf atomic.Bool // what the server sends is dropped
-	both.Go(func() { r.pass(out, in, func(data []byte) bool { return r.cuts(data, out, &deaf) }) })
+	var deaf atomic.Bool
+	both.Go(func() { r.pass(out, in, func(data []byte) bool { return r.cuts(data, &deaf) }) })
 	both.Go(func() {
 		r.pass(in, out, func([]byte) bool {
 			time.Sleep(time.Duration(r.Delay.Load()))
@@ -112,8 +112,8 @@ func (r *Relay) pass(to, from net.Conn, ends func(data []byte) bool) {
 	}
 }
 
-// cuts reports whether what a client sends to a server is a COMMIT with which the connection ends, and passes one that the server shall get.
-func (r *Relay) cuts(data []byte, server net.Conn, deaf *atomic.Bool) bool {
+// cuts reports whether what a client sends to a server is a COMMIT with which the connection ends. deaf says that it ends with the response.
+func (r *Relay) cuts(data []byte, deaf *atomic.Bool) bool {
 	if !bytes.Contains(data, []byte("commit\x00")) {
 		return false
 	}
@@ -121,9 +121,7 @@ func (r *Relay) cuts(data []byte, server net.Conn, deaf *atomic.Bool) bool {
 		return true
 	}
 	if r.CutAfter.Load() > 0 && r.CutAfter.Add(-1) >= 0 {
-		deaf.Store(true)
-		_, _ = server.Write(data)
-		return true
+		deaf.Store(true) // the response ends it; the server might not read what came just before the end
 	}
 	return false
 }

@@ -24,10 +24,9 @@ type step struct {
 	from  state.JournalEntry
 	entry *state.JournalEntry
 	begun bool
-	// learned are ids that are stored with the entry, unless they have contradicted others.
-	learned      []state.IDPair
-	contradicted bool
-	of           operation
+	// learned are ids that are stored with the entry, unless they contradict others.
+	learned []state.IDPair
+	of      operation
 }
 
 // begin takes the leases of the step and commits its attempt. It returns false if another process has the lane, or has brought the entry further.
@@ -37,7 +36,10 @@ func (s *step) begin(ctx context.Context) bool {
 	e := s.from
 	e.Attempt = s.entry.Attempt
 	var err error
-	if s.begun, err = s.journal.store.BeginCopy(ctx, s.journal.holder, s.settings.lease(), e); err != nil {
+	for range 2 { // the store may have it without having said so; then the second time changes nothing
+		if s.begun, err = s.journal.store.BeginCopy(ctx, s.journal.holder, s.settings.lease(), e); err == nil {
+			break
+		}
 		s.journal.logger.Warn("a copy could not be begun", "entry", e.Seq, "cause", err)
 	}
 	return s.begun
@@ -47,26 +49,26 @@ func (s *step) begin(ctx context.Context) bool {
 func (s *step) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	j := s.journal
-	err := s.added(j.store.EndCopy(ctx, j.holder, s.from, *s.entry, s.learned))
-	if err == nil && s.contradicted {
-		err = j.store.EndCopy(ctx, j.holder, s.from, *s.entry, nil)
+	end := func() error { return s.journal.store.EndCopy(ctx, s.journal.holder, s.from, *s.entry, s.learned) }
+	contradicts, err := s.added(end())
+	if contradicts {
+		err = end()
 	}
 	return err
 }
 
-// added takes the error of adding the ids that were learned. Where they contradict others, it parks the entry.
-func (s *step) added(err error) error {
+// added takes the error of adding the ids that were learned. Where they contradict others, it parks the entry, and returns no error.
+func (s *step) added(err error) (contradicts bool, _ error) {
 	conflict, contradicts := errors.AsType[*state.IDConflictError](err)
 	switch {
 	case contradicts:
 		s.park("it is copied, but %v", conflict)
-		s.contradicted, err = true, nil
+		err = nil
 	case err == nil && len(s.learned) > 0:
 		s.settings.Pairs.Added(s.learned)
 	}
 	s.learned = nil
-	return err
+	return contradicts, err
 }
 
 const (

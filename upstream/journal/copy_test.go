@@ -213,15 +213,22 @@ func TestUnknownAttemptIsNotRepeated(t *testing.T) {
 
 // TestACopyThatCouldNotBeNotedIsMadeLater: the store is away for a moment when a copy is to be made, so nothing is sent, and nothing is unknown.
 func TestACopyThatCouldNotBeNotedIsMadeLater(t *testing.T) {
-	s := set(t)
-	j, relay := s.relayed(t)
-	must(t, s.operator().Start(t.Context()))
-	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
-	relay.CutBefore.Store(1)
-	must(t, s.operator().Resume(t.Context()))
-	all := s.drained(t, state.JournalApplied, state.JournalParked)
-	if got := s.named(t, s.next, "1", "once"); got != 1 || all[0].Status == state.JournalParked || relay.CutBefore.Load() != 0 {
-		t.Errorf("there are %d copies, and %+v", got, all)
+	for name, cuts := range map[string]func(*process.Relay) *atomic.Int64{
+		"before": func(relay *process.Relay) *atomic.Int64 { return &relay.CutBefore },
+		"after":  func(relay *process.Relay) *atomic.Int64 { return &relay.CutAfter },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			j, relay := s.relayed(t)
+			must(t, s.operator().Start(t.Context()))
+			s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+			cuts(relay).Store(1)
+			must(t, s.operator().Resume(t.Context()))
+			all := s.drained(t, state.JournalApplied, state.JournalParked)
+			if got := s.named(t, s.next, "1", "once"); got != 1 || all[0].Status == state.JournalParked || cuts(relay).Load() != 0 {
+				t.Errorf("there are %d copies, and %+v", got, all)
+			}
+		})
 	}
 }
 
@@ -705,6 +712,28 @@ func TestIDsOfCopiesAreLearned(t *testing.T) {
 		}
 		if len(one.Flags) != 1 || len(other.Flags) != 1 || pairs.all[fmt.Sprintf("flag %d at next", one.Flags[0].ID)] != other.Flags[0].ID {
 			t.Errorf("flags %v are %v at next; known are %v", one.Flags, other.Flags, pairs.all)
+		}
+	}
+}
+
+// TestAContradictionIsNoted: the store knows another object under the id of a copy.
+func TestAContradictionIsNoted(t *testing.T) {
+	for _, flags := range []bool{false, true} {
+		s := set(t)
+		s.pairing(t)
+		j := s.start(t)
+		must(t, s.operator().Start(t.Context()))
+		call := attach(t, []string{"1"}, "new", "content")
+		if flags { // their ids are asked for when that of the attachment is stored
+			call = reviewed(call, "?")
+		}
+		id := idOf(t, s.write(t, j, call))
+		must(t, s.store.AddIDs(t.Context(), []state.IDPair{{Kind: "attachment", Client: id, Side: "next", Native: 999}}))
+		must(t, s.operator().Resume(t.Context()))
+		all := s.drained(t, state.JournalParked)
+		j.Close()
+		if log := s.log.String(); !strings.Contains(all[0].Reason, "contradicts") || strings.Contains(log, "could not be noted") {
+			t.Errorf("flags %v: %s\n%s", flags, all[0].Reason, log)
 		}
 	}
 }

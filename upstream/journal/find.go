@@ -96,7 +96,7 @@ func (s *step) resolve(ctx context.Context) {
 		if !fits && (early || one.made() == "") {
 			continue
 		}
-		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID), s.entry.Target)
+		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID))
 		switch {
 		case err != nil:
 			s.again(false, err)
@@ -133,7 +133,7 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 	if sent == nil || len(*sent) == 0 || s.settings.Pairs == nil {
 		return nil
 	}
-	if err := s.addLearned(ctx); err != nil || s.contradicted {
+	if err := s.addLearned(ctx); err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
 	clients, copies, err := s.flags(ctx, at, id)
@@ -203,7 +203,8 @@ func (s *step) addLearned(ctx context.Context) error {
 	if len(s.learned) == 0 {
 		return nil
 	}
-	return s.added(s.journal.store.AddIDs(ctx, s.learned))
+	_, err := s.added(s.journal.store.AddIDs(ctx, s.learned))
+	return err
 }
 
 func hasID(list []thing, id int64) bool {

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -205,17 +206,20 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 		err = settings.seal(&e, one)
 		w.entries = append(w.entries, e)
 		if recorded += len(e.Request); recorded > maxRecorded {
-			j.removeContent(settings, e)
+			j.removeContent(settings, file)
 			return nil, tooLong()
 		}
 	}
 	if err == nil {
-		if err = w.begin(ctx); err == nil {
+		switch err = w.begin(ctx); {
+		case err == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return w.done, nil
+		case err == nil: // it is too late to send it
+			w.done(ctx, upstream.Response{Err: Unavailable(ctx.Err())})
 		}
 	}
-	if !slices.ContainsFunc(w.entries, func(e state.JournalEntry) bool { return e.Seq != 0 }) { // or the store may have them
-		j.removeContent(settings, w.entries...)
+	if len(w.entries) > 0 && w.entries[0].Seq == 0 { // or the store may have them
+		j.removeContent(settings, file)
 	}
 	switch {
 	case ctx.Err() != nil:

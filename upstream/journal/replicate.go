@@ -152,7 +152,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 		if s.from.Spool != "" {
 			// Other entries of the same write may need the content. One that stays is removed with what has no entry.
 			if used, err := j.store.JournalSpooled(ctx, s.from.Spool); err == nil && !used {
-				j.removeContent(settings, s.from)
+				j.removeContent(settings, s.from.Spool)
 			}
 		}
 		j.shown.Invalidate(e.Seq)

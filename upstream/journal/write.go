@@ -60,12 +60,10 @@ func (w *write) try(ctx context.Context) (bool, error) {
 	return w.journal.store.BeginJournal(ctx, w.journal.holder, w.settings.lease(), w.entries)
 }
 
-// removeContent removes the files of entries that are not recorded, or have nothing left to be done.
-func (j *Journal) removeContent(settings *Settings, entries ...state.JournalEntry) {
-	for _, e := range entries {
-		if err := settings.spool().remove(e.Spool); err != nil {
-			j.logger.Warn("a spooled content could not be removed", "cause", err)
-		}
+// removeContent removes a file, if it has a name, of entries that are not recorded, or have nothing left to be done.
+func (j *Journal) removeContent(settings *Settings, file string) {
+	if err := settings.spool().remove(file); err != nil {
+		j.logger.Warn("a spooled content could not be removed", "cause", err)
 	}
 }
 
@@ -94,7 +92,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 		}
 	}
 	if w.commit(context.WithoutCancel(ctx), response) && refused {
-		w.journal.removeContent(w.settings, w.entries...)
+		w.journal.removeContent(w.settings, w.entries[0].Spool)
 	}
 	for _, e := range w.entries {
 		w.journal.poke(e.Lane)

@@ -61,6 +61,8 @@ func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
 		want   state.JournalStatus
 	}{
 		"file name and summary": {func(*mapping.AttachmentCreate) {}, state.JournalApplied},
+		"another file":          {func(made *mapping.AttachmentCreate) { made.FileName = new("le.txt") }, state.JournalParked},
+		"another summary":       {func(made *mapping.AttachmentCreate) { made.Summary = new("long") }, state.JournalParked},
 		"content": {func(made *mapping.AttachmentCreate) {
 			made.Data = attach(t, nil, "", "other line ends").CreateAttachment.Data
 		}, state.JournalParked},
@@ -101,6 +103,35 @@ func TestAClientThatHangsUpLeavesNoIntent(t *testing.T) {
 	hangUp()
 	if err := <-begun; err != nil {
 		t.Errorf("the intent is committed, and the write is not sent: %v", err)
+	}
+}
+
+// TestAWriteThatIsTooLateLeavesNoIntent: its time is over when the store has its intent, so it is not sent. An intent would park its lane.
+func TestAWriteThatIsTooLateLeavesNoIntent(t *testing.T) {
+	s := set(t)
+	j, relay := s.relayed(t)
+	relay.Delay.Store(int64(300 * time.Millisecond))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := j.Begin(ctx, intent(rename(1, "x"))); !upstream.NotWritten(err) {
+		t.Errorf("got %v, want that nothing is sent", err)
+	}
+	if all := s.drained(t); len(all) > 0 {
+		t.Errorf("there is an intent: %+v", all)
+	}
+}
+
+// TestACopyIsNoUnknownCreate: an attachment that a copy has just made at the tracker is not what the next create, whose outcome is unknown, may have made.
+func TestACopyIsNoUnknownCreate(t *testing.T) {
+	s := set(t)
+	j := s.start(t)
+	s.write(t, j, attach(t, []string{"1"}, "copied", "content"))
+	s.drained(t, state.JournalApplied)
+	back := intent(attach(t, []string{"1"}, "lost", "other content"))
+	back.Target, back.Receiver = back.Receiver, back.Target
+	begin(t, j, back)(t.Context(), upstream.Response{Err: errUnknown})
+	if all := s.drained(t, state.JournalApplied, state.JournalRefused, state.JournalParked); all[1].Status != state.JournalRefused {
+		t.Errorf("it is %s: %s", all[1].Status, all[1].Reason)
 	}
 }
 

@@ -19,7 +19,7 @@ type RecorderOptions struct {
 	MaxData int
 	// Memory is the maximum size of all bodies that wait to be written, in bytes; default 128 MiB.
 	Memory int64
-	// Failed, if not nil, gets the first error of To, after which nothing more is written. It may call the Recorder.
+	// Failed, if not nil, gets the first error of To, after which nothing more is written. It may call the Recorder, except for Close.
 	Failed func(error)
 }
 

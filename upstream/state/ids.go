@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -82,24 +81,24 @@ func (s *session) contradicted(pairs []IDPair) {
 
 // IDs returns the pairs that the keys select, by both of their own keys.
 func (s *Store) IDs(ctx context.Context, keys []IDKey) (map[IDKey]IDPair, error) {
-	in, found := s.session(ctx), map[IDKey]IDPair{}
-	for some := range slices.Chunk(keys, 2*maxIDRows) {
-		maps.Copy(found, in.ids(some))
-	}
+	in := s.session(ctx)
+	found := in.ids(keys)
 	return found, failed("reading ids", in.err)
 }
 
 func (s *session) ids(keys []IDKey) map[IDKey]IDPair {
-	var args []any
-	for _, key := range keys {
-		args = append(args, key.Kind, key.Side, key.ID)
-	}
 	found := map[IDKey]IDPair{}
-	for _, p := range list[IDPair](s, "WITH keys (of_kind, of_side, id) AS (VALUES "+repeated("(?, ?, CAST(? AS BIGINT))", len(keys))+`)
-		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND client = id WHERE of_side = '' UNION ALL
-		SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND side = of_side AND native = id`, args...) {
-		for _, key := range p.Keys() {
-			found[key] = p
+	for some := range slices.Chunk(keys, 2*maxIDRows) {
+		var args []any
+		for _, key := range some {
+			args = append(args, key.Kind, key.Side, key.ID)
+		}
+		for _, p := range list[IDPair](s, "WITH keys (of_kind, of_side, id) AS (VALUES "+repeated("(?, ?, CAST(? AS BIGINT))", len(some))+`)
+			SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND client = id WHERE of_side = '' UNION ALL
+			SELECT kind, client, side, native FROM keys JOIN portico_ids ON kind = of_kind AND side = of_side AND native = id`, args...) {
+			for _, key := range p.Keys() {
+				found[key] = p
+			}
 		}
 	}
 	return found

@@ -115,14 +115,15 @@ const unknownHolder = ""
 
 // EndJournal commits the outcome of a write and gives the leases of its lanes back. Entries that are no longer begun stay as they are. An update
 // whose outcome is unknown may still be carried out, and undo one that comes later: its lane stays held until its next time. What a tracker has
-// refused leaves nothing, or a client with an invalid key could fill the store. ErrNotFound says that the store has lost an entry.
+// refused leaves nothing, or a client with an invalid key could fill the store. ErrNotFound says that the store has lost an
+// entry. It may have given the number to another one since.
 func (s *Store) EndJournal(ctx context.Context, holder string, entries []JournalEntry) error {
 	return s.share(ctx, "ending a journalled write", func(tx *session) {
 		now := s.now()
 		for i := range entries {
 			e := &entries[i]
 			if tx.putEntry(e, JournalBegun, now) == 0 {
-				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ?", e.Seq)
+				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ? AND lane = ?", e.Seq, e.Lane)
 			}
 			if e.Status == JournalRefused && e.Reason == "" {
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
@@ -141,7 +142,8 @@ func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (
 		e.Ended, e.Request, e.Spool, e.Attempt = now, nil, "", nil
 	}
 	return s.exec(`UPDATE portico_journal SET made = ?, status = ?, reason = ?, attempts = ?, next_at = ?, ended_at = ?, request = ?, spool = ?, attempt = ?
-		WHERE seq = ? AND status = ?`, name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, from)
+		WHERE seq = ? AND lane = ? AND status = ?`,
+		name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, e.Lane, from)
 }
 
 // PutJournal stores what has changed of an entry whose status was from, except for its attempt. With an action it leaves an audit record. ErrNotFound says that the
@@ -363,10 +365,9 @@ func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
 	return readOne[bool](ctx, s, "reading the journal", "SELECT paused FROM portico_journal_pause WHERE id = 1")
 }
 
-// JournalMade reports whether a create of the journal has made the object of a lane at a tracker.
-func (s *Store) JournalMade(ctx context.Context, lane, target string) (bool, error) {
-	return readOne[bool](ctx, s, "reading the journal",
-		"SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ? AND target = ?)", name(lane), target)
+// JournalMade reports whether a create of the journal has made the object of a lane, or a copy has made it at the receiver.
+func (s *Store) JournalMade(ctx context.Context, lane string) (bool, error) {
+	return readOne[bool](ctx, s, "reading the journal", "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE made <> '' AND made = ?)", name(lane))
 }
 
 // JournalSpooled reports whether an unfinished entry has its content in a file.

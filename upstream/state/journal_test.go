@@ -82,6 +82,24 @@ func TestJournalKeepsAnEntry(t *testing.T) {
 	})
 }
 
+// TestTheEndOfALostEntryEndsNoOther: a store that has lost an entry may give its number to the next one.
+func TestTheEndOfALostEntryEndsNoOther(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
+		for _, status := range []JournalStatus{JournalPending, JournalRefused} {
+			present := begin(t, s, "b", "bug 1")
+			lost := intent("bug 2")
+			lost.Seq, lost.Status = present[0].Seq, status
+			if err := s.EndJournal(t.Context(), "a", []JournalEntry{lost}); !errors.Is(err, ErrNotFound) {
+				t.Errorf("%s: got %v", status, err)
+			}
+			if got, err := s.JournalEntry(t.Context(), present[0].Seq); err != nil || got.Status != JournalBegun {
+				t.Errorf("%s: the other one is %+v, %v", status, got, err)
+			}
+			end(t, s, "b", JournalRefused, present)
+		}
+	})
+}
+
 func TestJournalHoldsALane(t *testing.T) {
 	onShared(t, func(t *testing.T, dsn string) {
 		one, other := open(t, dsn), open(t, dsn)

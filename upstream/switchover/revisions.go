@@ -118,15 +118,14 @@ func lostRules(had, present state.Revision) error {
 // refresh takes over what other processes have changed, and notes why it cannot. Without rules that were in force this process does not write, since
 // others may go by the rules before.
 func (s *Switchover) refresh(ctx context.Context) error {
-	former := s.rules.Load()
+	former := s.rules.Load().revision
 	present, err := s.store.CurrentRevision(ctx)
-	if err == nil && former != nil {
-		if err = lostRules(former.revision, present); err != nil {
+	if err == nil {
+		if err = lostRules(former, present); err != nil {
 			s.alive.Store(&life{})
+		} else {
+			err = s.take(present)
 		}
-	}
-	if err == nil && present.Version > 0 {
-		err = s.take(present)
 	}
 	s.unread(err)
 	return err
