@@ -171,7 +171,9 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 
 // warnOfWrites prints which rules send flag type writes to a tracker that has none.
 func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
-	found, err := read[struct{ Trackers map[string]admin.TrackerStatus }](ctx, a, "/status")
+	found, err := read[struct {
+		Trackers map[string]admin.TrackerStatus
+	}](ctx, a, "/status")
 	if err != nil {
 		return err
 	}
