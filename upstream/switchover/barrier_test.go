@@ -139,7 +139,7 @@ func TestARevivalMovesWrites(t *testing.T) {
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
-	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status(t.Context()).CopyingPaused || missing != "rule \"rest\": at least 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
+	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status(t.Context()).CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
 		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
@@ -186,7 +186,7 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 		"a process that does not report": {"not ended writes that move: stuck", func(t *testing.T, _ *bench, store *disturbed) {
 			must(t, store.Beat(t.Context(), "stuck", 1, time.Hour))
 		}},
-		"a write that is not copied": {"1 writes are not copied", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
+		"a write that is not copied": {"writes that are not copied to the other tracker: 1", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
 		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, b *bench, store *disturbed) {
 			b.timing.barrier = time.Hour // which it does not wait
 			store.exec("CREATE TRIGGER parks AFTER UPDATE ON portico_leases BEGIN " + addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0); END")
