@@ -130,7 +130,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	}
 	if rt.switchover != nil {
 		options.Tracker = rt.switchover
-		options.Passthrough.Choose = func(_ upstream.Caller, write bool) *proxy.Target {
+		options.Passthrough.Choose = func(write bool) *proxy.Target {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
 		if recorded := rt.journal; recorded != nil {

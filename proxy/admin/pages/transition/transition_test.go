@@ -33,7 +33,7 @@ type held struct {
 }
 
 // Status implements transition.Switchover.
-func (h *held) Status(context.Context) switchover.Status { return h.status }
+func (h *held) Status() switchover.Status { return h.status }
 
 // Change implements transition.Switchover.
 func (h *held) Change(_ context.Context, version int64, table switchover.Table, agreed *journal.Status, _, reason string) error {
