@@ -3,7 +3,6 @@ package bugzilla
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -99,12 +98,8 @@ func jsonOfXML(text []byte) ([]byte, error) {
 		Method string    `xml:"methodName"`
 		Params []xmlNode `xml:"params>param>value"`
 	}
-	if !isBounded(text) {
+	if !isBounded(text) || xmlDecoder(text).Decode(&call) != nil || len(call.Params) != 1 {
 		return nil, errNoForm
-	}
-	err := xmlDecoder(text).Decode(&call)
-	if err != nil || len(call.Params) != 1 {
-		return nil, cmp.Or(err, errNoForm)
 	}
 	return json.Marshal(map[string]any{"method": strings.TrimSpace(call.Method), "params": call.Params[0].value("")})
 }
