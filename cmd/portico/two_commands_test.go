@@ -221,6 +221,10 @@ func TestPlanShowsEveryLine(t *testing.T) {
 				"to":{"reads":"new","writes":"old"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
 			return
 		}
+		if r.URL.Path == "/status" {
+			_, _ = w.Write([]byte(`{}`))
+			return
+		}
 		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
 			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
 			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
