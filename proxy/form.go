@@ -60,10 +60,10 @@ func (f *formBody) members() mapping.Members {
 // heldText reads a text that is kept in memory. It may not be longer than a string of a JSON body.
 func (rc *requestContext) heldText(src io.Reader) (string, error) {
 	limit := int64(rc.server.options.Limits.String)
-	text, err := io.ReadAll(io.LimitReader(heldReader{src, rc}, limit))
+	text, err := io.ReadAll(io.LimitReader(heldReader{src, rc}, limit+1))
 	switch {
 	case err != nil:
-	case int64(len(text)) == limit:
+	case int64(len(text)) > limit:
 		err = &jsonblob.LimitError{Kind: jsonblob.LimitString, Max: limit}
 	case !utf8.Valid(text):
 		err = mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,13 +23,12 @@ import (
 
 // Passthrough says what happens to requests outside the seven operations. The zero value lets nothing through.
 type Passthrough struct {
-	// Target is the tracker of requests for which Choose chooses none. Without a Base nothing passes.
+	// Target is the tracker of requests where Choose is nil. Without a Base nothing passes.
 	Target
 	// Prefixes are the paths that pass, "/" for all of them. A prefix ends where a segment does.
 	Prefixes []string
-	// Choose returns the target of one request, by its caller and whether it may change something; nil, or a nil result, is
-	// Target. It must not wait for a tracker.
-	Choose func(caller upstream.Caller, write bool) *Target
+	// Choose returns the target of one request by whether it may change something. It must not wait for a tracker.
+	Choose func(write bool) *Target
 	// FlagTypesChanging is called with every request with a credential that may change flag types; nil means that it is not
 	// needed. It must make the call, which sends the request and says by its error what became of it, as the operations of
 	// a Tracker do: nil for what was carried out, or may have been. The client gets the response when both have returned.
@@ -114,10 +112,10 @@ func (rc *requestContext) pass() error {
 
 // forward sends a request with a body, nil for none, to its tracker and copies the response. It never follows a redirect.
 func (p *passing) forward(stored *jsonblob.Stored) error {
+	p.target = &p.settings.Target
 	if p.settings.Choose != nil {
-		p.target = p.settings.Choose(p.caller, p.write)
+		p.target = p.settings.Choose(p.write)
 	}
-	p.target = cmp.Or(p.target, &p.settings.Target)
 	if err := p.mapKey(); err != nil {
 		return err
 	}

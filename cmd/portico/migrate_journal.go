@@ -102,11 +102,14 @@ func (t *journalTool) list(ctx context.Context, _ int64) error {
 		fmt.Fprintf(w, "%d entries wait, %d have an unknown outcome, %d are parked in %d lanes%s.\n",
 			status.Pending, status.Unresolved, status.Parked, status.ParkedLanes, paused)
 		for _, loss := range status.Losses {
-			fmt.Fprintf(w, "Never copied to %s: %d writes (%s %s), the last one at %s.\n",
-				loss.Receiver, loss.Entries, loss.Kind, oneLine(loss.What), loss.Last.Format(time.RFC3339))
+			fmt.Fprintf(w, "Never copied to %s: %s %s, writes: %d, the last one at %s.\n",
+				loss.Receiver, loss.Kind, oneLine(loss.What), loss.Entries, loss.Last.Format(time.RFC3339))
 		}
 		if len(found.Entries) == 0 {
 			return nil
+		}
+		if len(found.Entries) == maxListed {
+			fmt.Fprintf(w, "The oldest %d entries:\n", maxListed)
 		}
 		fmt.Fprintln(w, "SEQ\tSTATUS\tOBJECT\tOPERATION\tFROM\tTO\tBY\tBEGUN\tWHY")
 		for _, e := range found.Entries {

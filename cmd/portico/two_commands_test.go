@@ -12,10 +12,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"portico/mapping"
 	"portico/test/process"
 	"portico/test/tracker"
 	"portico/upstream/canary/verdict"
+	"portico/upstream/state"
 )
 
 // TestVerdictIsTheExitCode asks for every verdict, and a listener that is not there.
@@ -218,6 +221,10 @@ func TestPlanShowsEveryLine(t *testing.T) {
 				"to":{"reads":"new","writes":"old"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
 			return
 		}
+		if r.URL.Path == "/status" {
+			_, _ = w.Write([]byte(`{}`))
+			return
+		}
 		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
 			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
 			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
@@ -282,6 +289,30 @@ func idsConfig(t *testing.T) string {
 	t.Helper()
 	more := "switchover: {ids: {bug: {mode: table, offset: 1000}}}\n"
 	return writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", filepath.Join(t.TempDir(), "ids.db"), more))
+}
+
+// TestJournalListSaysWhereItEnds: the list of a long journal is not all of it.
+func TestJournalListSaysWhereItEnds(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "journal.db")
+	config := writeFile(t, "c.yaml", pairConfig("http://127.0.0.1:1/", "http://127.0.0.1:2/", file, ""))
+	store, err := state.Open(t.Context(), "sqlite:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	for _, count := range []int{maxListed - 1, 1} {
+		entries := make([]state.JournalEntry, count)
+		for i := range entries {
+			entries[i] = state.JournalEntry{Lane: fmt.Sprint(count, i), Operation: mapping.OpUpdateAttachments}
+		}
+		if taken, err := store.BeginJournal(t.Context(), "a", time.Minute, entries); !taken || err != nil {
+			t.Fatal(taken, err)
+		}
+		if code, out, stderr := portico(t, nil, "migrate", "journal", "list", "--config", config); code != exitOK || strings.Contains(out, "The oldest 1000 entries:") != (count == 1) {
+			t.Errorf("exit %d: %.200s %s", code, out, stderr)
+		}
+	}
 }
 
 func TestFilesOfIDs(t *testing.T) {

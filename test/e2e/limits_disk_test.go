@@ -35,15 +35,18 @@ func TestFullDisk(t *testing.T) {
 	refusedForNow(t, c)
 }
 
-// The same holds where the folder for payloads is gone.
+// The same holds where the folder for payloads is gone, and for every payload where none stays in memory.
 func TestMissingBlobFolder(t *testing.T) {
 	t.Parallel()
 	_, tracker := startTracker(t, process.FreeAddress(t))
 	folder := filepath.Join(t.TempDir(), "gone")
-	must(t, os.Mkdir(folder, 0o700))
-	p := startFacade(t, tracker, "BLOBS_DIR="+folder)
-	must(t, os.Remove(folder))
-	refusedForNow(t, p.client)
+	start := func(env ...string) *client {
+		must(t, os.Mkdir(folder, 0o700))
+		defer os.Remove(folder)
+		return startFacade(t, tracker, append(env, "BLOBS_DIR="+folder)...).client
+	}
+	refusedForNow(t, start())
+	start("BLOBS_MEMORY=0").post(t, "admin", "/rest/bug/1/attachment", upload(`"content_type":"text/plain"`)).refused(t, http.StatusServiceUnavailable, 200503)
 }
 
 func refusedForNow(t *testing.T, c *client) {

@@ -285,6 +285,16 @@ func TestRPCWritesAreCopied(t *testing.T) {
 	process.Eventually(t, "going back is safe", func() bool { return s.status(t).Rules[0].GoingBack.State == journal.OutlookSafe })
 }
 
+// TestRPCInISO88591IsCopied: libraries of PHP declare this encoding, and both trackers get the characters that it means.
+func TestRPCInISO88591IsCopied(t *testing.T) {
+	c := setCopied(t, "forward")
+	params := written("XML-RPC", c.bug, "gr\xfcn", "content")
+	params["Bugzilla_api_key"] = admin()
+	path, kind, call := interfaces["XML-RPC"]("Bug.add_attachment", params)
+	send(t, "POST", c.Clients+path, strings.Replace(call, "'1.0'", "'1.0' encoding='iso-8859-1'", 1), "Content-Type", kind)
+	c.copiedOnce(t, "grün")
+}
+
 // TestRPCFaults makes calls with mistakes. Each gets the error of a tracker in its form, and changes nothing.
 func TestRPCFaults(t *testing.T) {
 	c := setCopied(t, "forward")

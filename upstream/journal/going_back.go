@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"portico/upstream/state"
 )
 
@@ -64,7 +66,7 @@ func (o Outlook) String() string {
 	case OutlookSafe:
 		return "safe"
 	case OutlookDrain:
-		return fmt.Sprintf("safe after draining %d entries (about %.0f s)", o.Drain, max(1, o.Seconds))
+		return fmt.Sprintf("safe after draining %s entries (about %.0f s)", humanize.Comma(o.Drain), max(1, o.Seconds))
 	case OutlookUnsafe:
 		return "unsafe: " + lost
 	}
@@ -75,7 +77,7 @@ func (o Outlook) String() string {
 func (l Lost) String() string {
 	text := fmt.Sprintf("%s %s", l.Kind, l.What)
 	if l.Entries > 1 {
-		text += fmt.Sprintf(" (%d writes)", l.Entries)
+		text += fmt.Sprintf(" (%s writes)", humanize.Comma(l.Entries))
 	}
 	if l.Why != "" {
 		text += ": " + l.Why

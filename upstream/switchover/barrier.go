@@ -155,7 +155,7 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 		case len(behind) > 0:
 			why = "these processes have not ended writes that move: " + strings.Join(behind, ", ")
 		case left.Open > 0:
-			why = fmt.Sprintf("%d writes are not copied to the other tracker", left.Open)
+			why = fmt.Sprintf("writes that are not copied to the other tracker: %d", left.Open)
 			if paused, _ := s.store.JournalPaused(ctx); paused {
 				return &BarrierError{why + ", and copying is paused: portico migrate journal resume"}
 			}

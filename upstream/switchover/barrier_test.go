@@ -73,7 +73,7 @@ func (b *bench) wantBarrier(t *testing.T, err error, says string) {
 	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), says) {
 		t.Errorf("got %v, want that writes are not moved: %s", err, says)
 	}
-	if status := b.Status(t.Context()); status.Moving != nil || status.Table.Rules[len(status.Table.Rules)-1].Writes != PhaseOld {
+	if status := b.Status(); status.Moving != nil || status.Table.Rules[len(status.Table.Rules)-1].Writes != PhaseOld {
 		t.Errorf("the rules are %+v", status)
 	}
 	b.old.failing(nil)
@@ -108,7 +108,7 @@ func TestWritesThatMoveWaitForEachOther(t *testing.T) {
 			end := b.holding(t, b.old)
 			ctx := patient(t, patience)
 			moved := beside(func() error { return move(ctx, b) })
-			process.Eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status(ctx).Moving, []string{"p1"}) })
+			process.Eventually(t, "the beginning of the move", func() bool { return slices.Equal(b.Status().Moving, []string{"p1"}) })
 			second := b.later(t, attachTo("1"))
 			b.old.mu.Lock()
 			hold := b.old.hold
@@ -138,25 +138,25 @@ func TestARevivalMovesWrites(t *testing.T) {
 	b := openBenchOver(t, store.Store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
-	missing := strings.Join(b.Status(t.Context()).Killed.Missing, "\n")
-	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status(t.Context()).CopyingPaused || missing != "rule \"rest\": at least 3 writes that are not copied from new\nrule \"rest\": all writes at new, which are not copied" {
+	missing := strings.Join(b.Status().Killed.Missing, "\n")
+	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
 		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
-	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status(t.Context()).Killed == nil {
+	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status().Killed == nil {
 		t.Errorf("writes that are not copied: %v", err)
 	}
 	store.pause(false)
 	end := b.holding(t, b.old)
 	ctx := patient(t, patience)
 	revived := beside(func() error { return b.Revive(ctx, "ann", "it is out") })
-	process.Eventually(t, "the beginning of the revival", func() bool { return b.Status(ctx).Moving != nil })
+	process.Eventually(t, "the beginning of the revival", func() bool { return b.Status().Moving != nil })
 	end()
 	if len(revived) > 0 {
 		t.Error("the revival did not wait for the journal")
 	}
 	store.exec("DELETE FROM portico_journal WHERE receiver = 'new'")
-	if err := <-revived; err != nil || b.Status(t.Context()).Killed != nil {
+	if err := <-revived; err != nil || b.Status().Killed != nil {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func TestAWriteIsHeldForAWhileOnly(t *testing.T) {
 	end := b.holding(t, b.old)
 	ctx := patient(t, patience)
 	moved := beside(func() error { return b.try(ctx, always(PhaseNew, PhaseNew)) })
-	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(t.Context()).Moving != nil })
+	process.Eventually(t, "the beginning of the move", func() bool { return b.Status().Moving != nil })
 	wantLater(t, attachTo("2").Make(t.Context(), b.Switchover, caller("b")).Err, "is being moved")
 	end()
 	if err := <-moved; err != nil {
@@ -186,7 +186,7 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 		"a process that does not report": {"not ended writes that move: stuck", func(t *testing.T, _ *bench, store *disturbed) {
 			must(t, store.Beat(t.Context(), "stuck", 1, time.Hour))
 		}},
-		"a write that is not copied": {"1 writes are not copied", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
+		"a write that is not copied": {"writes that are not copied to the other tracker: 1", func(_ *testing.T, _ *bench, store *disturbed) { store.uncopied("new") }},
 		"a lane that is parked meanwhile": {"1 lanes of the journal wait for an operator", func(_ *testing.T, b *bench, store *disturbed) {
 			b.timing.barrier = time.Hour // which it does not wait
 			store.exec("CREATE TRIGGER parks AFTER UPDATE ON portico_leases BEGIN " + addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0); END")
@@ -226,7 +226,7 @@ func TestAMoveLeavesOnlyAgreedLanesBehind(t *testing.T) {
 		agreed := &journal.Status{Rules: []state.JournalCount{
 			{Receiver: "new", Status: state.JournalParked, Lanes: lanes}, {Receiver: "new", Status: state.JournalPending, Lanes: 5}, {Receiver: "old", Status: state.JournalParked, Lanes: 5},
 		}}
-		return b.Change(t.Context(), b.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, agreed, "ann", "to move")
+		return b.Change(t.Context(), b.Status().Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, agreed, "ann", "to move")
 	}
 	b.wantBarrier(t, move(0), "1 lanes of the journal wait for an operator")
 	if err := move(1); err != nil {
@@ -358,16 +358,16 @@ func TestCertainFailuresDelayNoMove(t *testing.T) {
 func TestABarrierOfAProcessThatHasEndedIsTakenBack(t *testing.T) {
 	store := openStore(t, ":memory:")
 	b := openBenchOver(t, store, 5*time.Millisecond, always(PhaseNew, PhaseOld))
-	table := b.Status(t.Context()).Table
+	table := b.Status().Table
 	table.Moving = []string{"rest"}
 	text, _ := json.Marshal(table)
 	present, _ := store.CurrentRevision(t.Context())
 	if _, err := store.Revise(t.Context(), present.Version, state.Revision{Base: present.Base, Table: text}, ""); err != nil {
 		t.Fatal(err)
 	}
-	process.Eventually(t, "the barrier", func() bool { return b.Status(t.Context()).Moving != nil })
+	process.Eventually(t, "the barrier", func() bool { return b.Status().Moving != nil })
 	waiting := b.later(t, attachTo("1"))
-	for end := time.Now().Add(patience); b.Status(t.Context()).Moving != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); b.Status().Moving != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
 		b.clock.pass(b.timing.lease / 10) // some of it before the process sees the barrier
 	}
 	if err := <-waiting; err != nil || len(b.old.taken()) != 1 {
@@ -483,7 +483,7 @@ func TestAfterAKillNoWriteWaits(t *testing.T) {
 	end := b.holding(t, b.new)
 	ctx := patient(t, patience)
 	moved := beside(func() error { return b.try(ctx, always(PhaseNew, PhaseOld)) })
-	process.Eventually(t, "the beginning of the move", func() bool { return b.Status(ctx).Moving != nil })
+	process.Eventually(t, "the beginning of the move", func() bool { return b.Status().Moving != nil })
 	waiting := b.later(t, attachTo("1"))
 	if _, undelivered := errors.AsType[*UndeliveredError](b.Kill(t.Context(), "ann", "it burns")); undelivered {
 		if err := b.deliver(t.Context()); err != nil {
@@ -554,16 +554,16 @@ func TestAStoreThatHasLostRules(t *testing.T) {
 	must(t, b.try(t.Context(), always(PhaseNew, PhaseNew)))
 	b.soon(t, "a", attachTo("1"))
 	store.exec("DELETE FROM portico_revisions WHERE version > 1")
-	process.Eventually(t, "the loss is known", func() bool { return strings.Contains(b.Status(t.Context()).Stale, "the store has lost version") })
+	process.Eventually(t, "the loss is known", func() bool { return strings.Contains(b.Status().Stale, "the store has lost version") })
 	wantLater(t, attachTo("1").Make(patient(t, patience), b.Switchover, caller("a")).Err, "does not reach its store")
 	if err := b.try(t.Context(), always(PhaseOld, PhaseOld)); err == nil || !strings.Contains(err.Error(), "has lost version") {
 		t.Errorf("a change of rules that are lost: %v", err)
 	}
 	other := openUntilEnd(t, b.options, b.clock.now, time.Hour)
 	for range 3 {
-		must(t, other.Change(t.Context(), other.Status(t.Context()).Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "again"))
+		must(t, other.Change(t.Context(), other.Status().Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "again"))
 	}
-	process.Eventually(t, "later rules are in force", func() bool { return b.Status(t.Context()).Stale == "" })
+	process.Eventually(t, "later rules are in force", func() bool { return b.Status().Stale == "" })
 	b.old.taken()
 	b.soon(t, "a", attachTo("1"))
 	if len(b.old.taken()) != 1 {

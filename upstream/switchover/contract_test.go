@@ -93,7 +93,7 @@ func TestASplitReadIsWhatOneTrackerWouldAnswer(t *testing.T) {
 			t.Errorf("%+v: %d bytes are not what one tracker answers in %d bytes", request, len(got), len(want))
 		}
 	}
-	if len(candidate.Journal()) != 1 || len(old.Journal()) != 0 || s.Status(t.Context()).Split != 2 {
-		t.Errorf("%d reads were split", s.Status(t.Context()).Split)
+	if len(candidate.Journal()) != 1 || len(old.Journal()) != 0 || s.Status().Split != 2 {
+		t.Errorf("%d reads were split", s.Status().Split)
 	}
 }

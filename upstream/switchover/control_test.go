@@ -20,10 +20,10 @@ func replica(t *testing.T, file string, rules ...Rule) *bench {
 
 func TestChangesAreCompareAndSet(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
-	version := b.Status(t.Context()).Version
+	version := b.Status().Version
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
 	must(t, b.Change(t.Context(), version, next, nil, "ann", "to see"))
-	status := b.Status(t.Context())
+	status := b.Status()
 	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
 		t.Errorf("got %+v", status)
 	}
@@ -44,7 +44,7 @@ func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	if !ok {
 		t.Error("rules with reads behind writes were taken")
 	}
-	if got := b.Status(t.Context()).Version; got != former+1 {
+	if got := b.Status().Version; got != former+1 {
 		t.Errorf("refused changes made version %d", got)
 	}
 }
@@ -60,7 +60,7 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	must(t, one.Kill(t.Context(), "ann", "all burns"))
 	one.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
 	process.Eventually(t, "the other replica's kill", goes("old"))
-	if killed := two.Status(t.Context()).Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
+	if killed := two.Status().Killed; killed == nil || killed.Actor != "ann" || killed.Reason != "all burns" {
 		t.Errorf("the other replica tells %+v of the kill", killed)
 	}
 	if two.Passthrough(false) != "old" {
@@ -68,15 +68,15 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	}
 	// Other rules neither release the kill switch nor begin to count.
 	two.change(t, always(PhaseNew, PhaseOld))
-	if got := two.by(t, "k", ofBugs("1")); got != "old" || two.Status(t.Context()).Killed == nil {
+	if got := two.by(t, "k", ofBugs("1")); got != "old" || two.Status().Killed == nil {
 		t.Errorf("changed rules released the kill switch: %s", got)
 	}
 	again := replica(t, file, always(PhaseNew, PhaseNew))
-	if again.Status(t.Context()).Killed == nil {
+	if again.Status().Killed == nil {
 		t.Error("another configuration released the kill switch")
 	}
 	must(t, two.Revive(t.Context(), "bob", "it is out"))
-	process.Eventually(t, "the end of the kill", func() bool { return one.Status(t.Context()).Killed == nil })
+	process.Eventually(t, "the end of the kill", func() bool { return one.Status().Killed == nil })
 	two.wantBy(t, "k", ofBugs("1"), "new", "after the revival")
 	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
@@ -101,10 +101,10 @@ func TestAChangeThroughAReplicaWithAnotherConfiguration(t *testing.T) {
 	yesterday := replica(t, file, always(PhaseOld, PhaseOld))
 	today := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
-	must(t, yesterday.Change(t.Context(), today.Status(t.Context()).Version, next, nil, "ann", "to move"))
+	must(t, yesterday.Change(t.Context(), today.Status().Version, next, nil, "ann", "to move"))
 	must(t, errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")))
 	again := replica(t, file, always(PhaseOldCompare, PhaseOld))
-	if status := again.Status(t.Context()); status.Source != state.SourceAdmin || status.Version != 7 || status.Table.Rules[0].Reads != PhaseNew {
+	if status := again.Status(); status.Source != state.SourceAdmin || status.Version != 7 || status.Table.Rules[0].Reads != PhaseNew {
 		t.Errorf("what an operator changed is gone though the configuration is the same: %+v", status)
 	}
 }
@@ -117,11 +117,11 @@ func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
 		t.Error("a restart lost what the admin API had changed")
 	}
 	other := replica(t, file, always(PhaseOldCompare, PhaseOld))
-	status := other.Status(t.Context())
+	status := other.Status()
 	if other.by(t, "k", ofBugs("1")) != "old" || status.Source != state.SourceConfig || status.Version != 3 {
 		t.Errorf("a changed configuration does not count: %+v", status)
 	}
-	process.Eventually(t, "the other configuration", func() bool { return one.Status(t.Context()).Version == 3 })
+	process.Eventually(t, "the other configuration", func() bool { return one.Status().Version == 3 })
 }
 
 // killedIn is the kill of a stored revision.
@@ -135,7 +135,7 @@ func TestNoOlderRulesAreTakenOver(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	former := b.rules.Load().revision
 	b.change(t, always(PhaseNew, PhaseNew))
-	if err := b.take(former); err != nil || b.Status(t.Context()).Version != former.Version+2 {
+	if err := b.take(former); err != nil || b.Status().Version != former.Version+2 {
 		t.Errorf("version %d was taken over again (%v)", former.Version, err)
 	}
 }

@@ -82,7 +82,7 @@ func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []strin
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
-		lines = append(lines, fmt.Sprintf("rule %q: at least %d writes that are not copied from %s", name, open[name], s.names[newSide]))
+		lines = append(lines, fmt.Sprintf("rule %q: writes that are not copied from %s: at least %d", name, s.names[newSide], open[name]))
 	}
 	for _, rule := range rules.source.Rules {
 		if rule.Writes.New() && !rule.Replicate {

@@ -19,7 +19,7 @@ func (b *bench) killedOnlyHere(t *testing.T) {
 		t.Fatalf("got %v, want that the store does not know", err)
 	}
 	b.wantBy(t, "k", ofBugs("1"), "old", "after the kill")
-	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" {
+	if status := b.Status(); status.Killed == nil || status.Undelivered == "" {
 		t.Errorf("the status is %+v, want a kill that only this process knows of", status)
 	}
 }
@@ -29,7 +29,7 @@ func (b *bench) wantStored(t *testing.T) {
 	t.Helper()
 	process.Eventually(t, "the kill in the store", func() bool {
 		stored, err := b.store.CurrentRevision(t.Context())
-		status := b.Status(t.Context())
+		status := b.Status()
 		return err == nil && killedIn(stored) != nil && status.Killed != nil && status.Undelivered == ""
 	})
 }
@@ -41,7 +41,7 @@ func TestAfterAKillNothingIsSafeBeforeTheJournalWasRead(t *testing.T) {
 	b := openBench(t, rule)
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
-	status := b.Status(t.Context())
+	status := b.Status()
 	for age, want := range map[time.Duration]journal.OutlookState{
 		-time.Second: journal.OutlookUnknown, time.Second: journal.OutlookUnknown, 3 * time.Second: journal.OutlookSafe,
 	} {
@@ -78,16 +78,16 @@ func TestAKillThatIsNotStoredOutlivesNewSettings(t *testing.T) {
 	unlock := store.lock()
 	b.killedOnlyHere(t)
 	b.set(t, func(s *Settings) { s.Follow = time.Second })
-	if status := b.Status(t.Context()); status.Killed == nil || status.Undelivered == "" || b.by(t, "k", ofBugs("1")) != "old" {
+	if status := b.Status(); status.Killed == nil || status.Undelivered == "" || b.by(t, "k", ofBugs("1")) != "old" {
 		t.Errorf("with new settings the status is %+v", status)
 	}
 	unlock()
 	b.wantStored(t)
 	b.configure(t, always(PhaseNew, PhaseOld))
-	if b.Status(t.Context()).Killed == nil {
+	if b.Status().Killed == nil {
 		t.Error("other rules in the configuration released the kill switch")
 	}
-	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status(t.Context()).Killed != nil {
+	if err := b.Revive(t.Context(), "ann", "over"); err != nil || b.Status().Killed != nil {
 		t.Errorf("the kill does not end: %v", err)
 	}
 }
@@ -99,8 +99,8 @@ func TestAKillOnlyHereIsTakenBackWithoutTheStore(t *testing.T) {
 	b.killedOnlyHere(t)
 	must(t, b.Revive(t.Context(), "ann", "a slip"))
 	back()
-	if err := b.deliver(t.Context()); err != nil || b.Status(t.Context()).Killed != nil || b.by(t, "k", ofBugs("1")) != "new" {
-		t.Errorf("the kill counts again: %+v (%v)", b.Status(t.Context()), err)
+	if err := b.deliver(t.Context()); err != nil || b.Status().Killed != nil || b.by(t, "k", ofBugs("1")) != "new" {
+		t.Errorf("the kill counts again: %+v (%v)", b.Status(), err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestAKillThatComesBackLate(t *testing.T) {
 			must(t, errors.Join(other.Kill(t.Context(), "bob", "it burns"), other.Revive(t.Context(), "bob", "it is out")))
 			must(t, errors.Join(away.refresh(t.Context()), away.deliver(t.Context())))
 			stored, err := store.CurrentRevision(t.Context())
-			if here := away.Status(t.Context()).Killed != nil; err != nil || here != c.killed || (killedIn(stored) != nil) != c.killed {
+			if here := away.Status().Killed != nil; err != nil || here != c.killed || (killedIn(stored) != nil) != c.killed {
 				t.Errorf("killed here: %v, in the store: %s (%v)", here, stored.Table, err)
 			}
 		})
@@ -146,8 +146,8 @@ func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
 	unlock()
 	must(t, <-killed)
 	must(t, b.Revive(t.Context(), "ann", "it is out"))
-	if err := <-again; err != nil || b.Status(t.Context()).Killed != nil {
-		t.Errorf("killed again: %+v (%v)", b.Status(t.Context()).Killed, err)
+	if err := <-again; err != nil || b.Status().Killed != nil {
+		t.Errorf("killed again: %+v (%v)", b.Status().Killed, err)
 	}
 	if history, err := b.History(t.Context(), 10); err != nil || len(history) != 4 {
 		t.Errorf("the history is %+v (%v), want one kill and one revival", history, err)
@@ -207,10 +207,10 @@ func TestRulesOfOtherTrackersAreNotTakenOver(t *testing.T) {
 	other, err := New(t.Context(), turned)
 	must(t, err)
 	defer other.Close()
-	process.Eventually(t, "a word of the other process", func() bool { return b.Status(t.Context()).Stale != "" })
+	process.Eventually(t, "a word of the other process", func() bool { return b.Status().Stale != "" })
 	b.wantBy(t, "k", ofBugs("1"), "new", "")
 	err = b.try(t.Context(), always(PhaseOld, PhaseOld))
-	if err == nil || b.Status(t.Context()).Table.Rules[0].Writes != PhaseNew {
+	if err == nil || b.Status().Table.Rules[0].Writes != PhaseNew {
 		t.Errorf("it changed what another process goes by: %v", err)
 	}
 	if err := b.Kill(t.Context(), "ann", "it burns"); err == nil || b.by(t, "k", ofBugs("1")) != "old" {

@@ -316,7 +316,7 @@ func TestNobodyMissesAnOwnWriteAndEachGoesToOneTracker(t *testing.T) {
 			"create": m.create,
 			"update": m.update,
 			"change": func(t *rapid.T) {
-				err := m.s.Change(t.Context(), m.s.Status(t.Context()).Version, anyTable(t), nil, "a model", "a test")
+				err := m.s.Change(t.Context(), m.s.Status().Version, anyTable(t), nil, "a model", "a test")
 				if _, invalid := err.(*InvalidError); err != nil && !invalid {
 					t.Fatal(err)
 				}

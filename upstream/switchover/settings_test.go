@@ -19,8 +19,8 @@ func TestSettingsAreReplacedInPlace(t *testing.T) {
 	next := &fake{name: "next"}
 	b.set(t, func(s *Settings) { s.Trackers["new"] = next })
 	b.do(t, "k", ofBugs("1"))
-	if calls := next.taken(); len(calls) != 1 || b.Status(t.Context()).Version != 2 {
-		t.Errorf("the new client of the new tracker got %v, the version is %d", calls, b.Status(t.Context()).Version)
+	if calls := next.taken(); len(calls) != 1 || b.Status().Version != 2 {
+		t.Errorf("the new client of the new tracker got %v, the version is %d", calls, b.Status().Version)
 	}
 	settings := b.settings
 	settings.Table = Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}
@@ -34,7 +34,7 @@ func TestSettingsAreReplacedInPlace(t *testing.T) {
 	}
 	back()
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
-	if status := b.Status(t.Context()); status.Version != 3 || status.Source != state.SourceConfig || b.by(t, "k", ofBugs("1")) != "old" {
+	if status := b.Status(); status.Version != 3 || status.Source != state.SourceConfig || b.by(t, "k", ofBugs("1")) != "old" {
 		t.Errorf("other configured rules are not in force: %+v", status)
 	}
 }
@@ -51,7 +51,7 @@ func TestAStoredTableThatIsUnreadableIsAnError(t *testing.T) {
 		if _, err := New(t.Context(), b.options); err == nil {
 			t.Errorf("%q is taken for a table", text)
 		}
-		if err := b.refresh(t.Context()); err == nil || b.Status(t.Context()).Stale == "" || b.by(t, "k", ofBugs("1")) != "old" {
+		if err := b.refresh(t.Context()); err == nil || b.Status().Stale == "" || b.by(t, "k", ofBugs("1")) != "old" {
 			t.Errorf("%q is taken over (%v)", text, err)
 		}
 	}

@@ -34,7 +34,7 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 			}
 		}
 	}
-	if status := b.Status(t.Context()); status.Split != 1 {
+	if status := b.Status(); status.Split != 1 {
 		t.Errorf("%d reads were split", status.Split)
 	}
 }
@@ -97,7 +97,7 @@ func TestWritesToTwoTrackersAreRefused(t *testing.T) {
 	if len(b.old.taken())+len(b.new.taken()) > 0 {
 		t.Error("a refused write was sent")
 	}
-	if status := b.Status(t.Context()); status.Refused != 2 {
+	if status := b.Status(); status.Refused != 2 {
 		t.Errorf("%d writes were refused", status.Refused)
 	}
 	for want, call := range map[string]upstream.Call{"new": attachTo("1", "3"), "old": attachTo("2", "4")} {

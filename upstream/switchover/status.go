@@ -1,7 +1,6 @@
 package switchover
 
 import (
-	"context"
 	"time"
 
 	"portico/upstream/journal"
@@ -85,7 +84,7 @@ func (s Status) precedesKill(recorded *journal.Status) bool {
 }
 
 // Status tells which rules are in force and how often each decided.
-func (s *Switchover) Status(context.Context) Status {
+func (s *Switchover) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status(s.rules.Load())

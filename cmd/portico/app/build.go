@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -114,7 +115,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	options := proxy.Options{
 		Tracker: rt.ids.Tracker(cfg.Primary, primary.front()), FlagTypeWrites: rt.flagTypeWrites, Responses: proxy.Responses(cfg.Responses),
 		Limits: proxy.Limits{
-			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: cfg.Blobs.Memory},
+			Limits: jsonblob.Limits{Body: limits.Body, Depth: limits.Depth, BlobMemory: rt.blobMemory()},
 			IDs:    limits.IDs, Memory: limits.BodyMemory,
 		},
 		Rates:       proxy.RateLimits{Anonymous: proxy.Rate(limits.Rate.Anonymous), Keyed: proxy.Rate(limits.Rate.Keyed)},
@@ -129,7 +130,7 @@ func (rt *Runtime) frontOptions() proxy.Options {
 	}
 	if rt.switchover != nil {
 		options.Tracker = rt.switchover
-		options.Passthrough.Choose = func(_ upstream.Caller, write bool) *proxy.Target {
+		options.Passthrough.Choose = func(write bool) *proxy.Target {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
 		if recorded := rt.journal; recorded != nil {
@@ -193,8 +194,11 @@ func (rt *Runtime) maxCallTime() time.Duration {
 
 // replySplit is how the replies of trackers are split.
 func (rt *Runtime) replySplit() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(rt.cfg.Blobs.Memory), Dir: rt.cfg.Blobs.Dir}
+	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(rt.blobMemory()), Dir: rt.cfg.Blobs.Dir}
 }
+
+// blobMemory is blobs.memory as jsonblob takes it, for which 0 is the default.
+func (rt *Runtime) blobMemory() int64 { return cmp.Or(rt.cfg.Blobs.Memory, -1) }
 
 // openOperators builds the handler of the listener for operators.
 func (rt *Runtime) openOperators() {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"fmt"
 	"os"
@@ -58,7 +57,7 @@ func (rt *Runtime) status() admin.Status {
 	}
 	candidateServes := false
 	if rt.switchover != nil {
-		held := rt.switchover.Status(context.Background())
+		held := rt.switchover.Status()
 		s.Switchover = &admin.SwitchoverStatus{
 			Version: held.Version, Source: held.Source, Killed: held.Killed != nil, Undelivered: held.Undelivered, Stale: held.Stale,
 		}

@@ -258,7 +258,7 @@ func TestOfferedSteps(t *testing.T) {
 	if ahead, back := offered(); ahead != 2 || back != 3 {
 		t.Errorf("of three rules, %d can go ahead and %d back", ahead, back)
 	}
-	status := s.moving.Status(t.Context())
+	status := s.moving.Status()
 	table := status.Table
 	table.Rules[2].Reads = switchover.PhaseOld
 	must(t, s.moving.Change(t.Context(), status.Version, table, nil, "ada", "a test"))
@@ -290,7 +290,7 @@ func TestChangingTheRules(t *testing.T) {
 	if a := s.post("/switchover/rules", `{"version": 2, "tables": {}}`, jsonType, "*/*"); a.status != 400 {
 		t.Errorf("an unknown member: %+v", a)
 	}
-	if after := s.moving.Status(t.Context()); after.Version != status.Version {
+	if after := s.moving.Status(); after.Version != status.Version {
 		t.Fatalf("one of them was taken: %+v", after)
 	}
 	a := change(status.Version, next, "ada", "all reads")
@@ -315,7 +315,7 @@ func TestKillAndRevive(t *testing.T) {
 	if a := s.post("/switchover/kill", "actor=ada", formType, pageType); a.status != 422 || !strings.Contains(a.body, `<details class="do" open>`) {
 		t.Errorf("without a reason: %+v", a)
 	}
-	if s.moving.Status(t.Context()).Killed != nil {
+	if s.moving.Status().Killed != nil {
 		t.Fatal("it was taken")
 	}
 	a := s.post("/switchover/kill", "actor=ada&reason=flags+get+lost", formType, pageType)
@@ -324,7 +324,7 @@ func TestKillAndRevive(t *testing.T) {
 	}
 	s.get(a.location).contains(t, "everything goes to current", "flags get lost", "Revive the rules", "kill switch thrown")
 	a = s.post("/switchover/revive", `{"actor": "ada", "reason": "mended"}`, jsonType, "*/*")
-	if decode[switchover.Status](t, a); a.status != 200 || s.moving.Status(t.Context()).Killed != nil {
+	if decode[switchover.Status](t, a); a.status != 200 || s.moving.Status().Killed != nil {
 		t.Errorf("%+v", a)
 	}
 }

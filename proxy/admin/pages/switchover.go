@@ -36,7 +36,7 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 	return admin.Page{Path: "/switchover", Title: "Switchover", Handler: routes(map[string]handler{
 		"GET /switchover": formPage(p.show).first,
 		"GET /switchover/status.json": func(w http.ResponseWriter, r *http.Request) error {
-			return writeJSON(w, s.Status(r.Context()), nil)
+			return writeJSON(w, s.Status(), nil)
 		},
 		"GET /switchover/history.json": func(w http.ResponseWriter, r *http.Request) error {
 			revisions, err := s.History(r.Context(), maxHistory)
@@ -69,7 +69,7 @@ const maxHistory = 50
 func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
 	ctx, cancel := context.WithTimeout(r.Context(), reportTimeout)
 	defer cancel()
-	page := switchoverPage{Done: doneMessage(r), Status: p.switchover.Status(ctx), Form: form, Unpaired: p.unpaired()}
+	page := switchoverPage{Done: doneMessage(r), Status: p.switchover.Status(), Form: form, Unpaired: p.unpaired()}
 	revisions, err := p.switchover.History(ctx, maxHistory)
 	if err != nil {
 		page.NoHistory = "What was changed cannot be read now: " + err.Error() + "."
@@ -83,7 +83,7 @@ func (p *switchoverPages) signed(verb string, act func(context.Context, judgemen
 	return change{
 		apply: func(ctx context.Context, j judgement) error { return p.changeFault(ctx, act(ctx, j)) },
 		form:  p.show, done: "/switchover?done=" + verb,
-		result: func(ctx context.Context) (any, error) { return p.switchover.Status(ctx), nil },
+		result: func(ctx context.Context) (any, error) { return p.switchover.Status(), nil },
 	}.serve
 }
 
@@ -106,7 +106,7 @@ func (p *switchoverPages) changeFault(ctx context.Context, err error) error {
 	case errors.As(err, &barrier):
 		f.Status = http.StatusServiceUnavailable
 	case errors.As(err, &conflict):
-		f.Status, f.Present = http.StatusConflict, p.switchover.Status(ctx)
+		f.Status, f.Present = http.StatusConflict, p.switchover.Status()
 	case errors.As(err, &invalid):
 		f.Rules = invalid.Problems
 	case errors.As(err, &undelivered):

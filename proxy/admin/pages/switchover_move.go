@@ -27,7 +27,7 @@ func (p *switchoverPages) plan(w http.ResponseWriter, r *http.Request, status in
 	if err != nil {
 		return p.changeFault(r.Context(), err)
 	}
-	known := p.switchover.Status(r.Context())
+	known := p.switchover.Status()
 	return show(w, r, status, "Next step", "plan.html", planPage{known.Old, known.New, verb, plan, form}, !live)
 }
 
@@ -78,5 +78,5 @@ func (p *switchoverPages) make(w http.ResponseWriter, r *http.Request, m transit
 		http.Redirect(w, r, "/switchover?done="+verb, http.StatusSeeOther)
 		return nil
 	}
-	return writeJSON(w, p.switchover.Status(r.Context()), nil)
+	return writeJSON(w, p.switchover.Status(), nil)
 }

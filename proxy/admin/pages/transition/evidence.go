@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sync/errgroup"
 
 	"portico/mapping"
@@ -196,7 +197,8 @@ func (f *found) compared(rule switchover.Rule) []Precondition {
 	} else if !rule.Conditional() {
 		of = "all comparisons"
 	}
-	judged := precondition(needVerdict, v.Verdict == verdict.Pass, "%s of %d comparisons (%s)", v.Verdict, v.Compared, of)
+	count := humanize.Comma(v.Compared)
+	judged := precondition(needVerdict, v.Verdict == verdict.Pass, "%s of %s comparisons (%s)", v.Verdict, count, of)
 	if v.Verdict == verdict.Inconclusive {
 		judged.State = StateUnknown
 	}
@@ -209,8 +211,8 @@ func (f *found) compared(rule switchover.Rule) []Precondition {
 	age := f.report.At.Sub(last)
 	fresh := precondition(needFreshness, age <= maxAge, "the last comparison was at most %.0f h ago (limit %.0f h)", math.Ceil(age.Hours()), maxAge.Hours())
 	limit := f.report.Target * float64(v.Compared)
-	failed := precondition(needErrors, float64(v.Failed) <= limit, "%d of %d without a valid reply", v.Failed, v.Compared)
-	steady := precondition(needStability, float64(v.Unstable) <= limit, "%d of %d with differences that went away", v.Unstable, v.Compared)
+	failed := precondition(needErrors, float64(v.Failed) <= limit, "%s of %s without a valid reply", humanize.Comma(v.Failed), count)
+	steady := precondition(needStability, float64(v.Unstable) <= limit, "%s of %s with differences that went away", humanize.Comma(v.Unstable), count)
 	all := []Precondition{judged, fresh, failed, steady}
 	for i := range all {
 		if v.Compared == 0 && i > 0 {

@@ -18,7 +18,7 @@ import (
 // Switchover is what a Gate reads and changes. *switchover.Switchover implements it.
 type Switchover interface {
 	// Status returns the active rules, with their hits.
-	Status(ctx context.Context) switchover.Status
+	Status() switchover.Status
 	// Change replaces the table that has the given version, as decided by a state of the journal. Errors: *state.ConflictError, *switchover.InvalidError.
 	Change(ctx context.Context, version int64, table switchover.Table, agreed *journal.Status, actor, reason string) error
 	// Revive ends a kill.
@@ -109,7 +109,7 @@ func (e *RequestError) Error() string { return e.What }
 
 // Plan returns the next step of each rule, or of the one with a name, ahead or back. The error is a *RequestError.
 func (g *Gate) Plan(ctx context.Context, name string, back bool) (Plan, error) {
-	status := g.Switchover.Status(ctx)
+	status := g.Switchover.Status()
 	var steps []switchover.Step
 	var names []string
 	for _, rule := range status.Table.Rules {
@@ -127,7 +127,7 @@ func (g *Gate) Plan(ctx context.Context, name string, back bool) (Plan, error) {
 // Move makes a change if the preconditions of all its steps are met or overridden. Errors are *UnreadyError, *RequestError, *state.ConflictError
 // where the process is not at the version, and those of Change. A table that cannot be used is refused by Change.
 func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
-	status := g.Switchover.Status(ctx)
+	status := g.Switchover.Status()
 	invalid := func(p switchover.Problem) bool { return !p.Warning }
 	switch {
 	case m.Version != status.Version && !m.DryRun:
@@ -158,7 +158,7 @@ func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
 // Revive ends a kill, if each rule whose copied writes go back to the new tracker finds there what was written meanwhile. Errors are
 // *UnreadyError, *RequestError, and those of the Switchover.
 func (g *Gate) Revive(ctx context.Context, actor, reason string, despite []string) error {
-	status, plan := g.Switchover.Status(ctx), Plan{}
+	status, plan := g.Switchover.Status(), Plan{}
 	var entries recorded
 	entries.Status, entries.err = g.Journal(ctx)
 	for _, rule := range status.Table.Rules {

@@ -33,7 +33,7 @@ type held struct {
 }
 
 // Status implements transition.Switchover.
-func (h *held) Status(context.Context) switchover.Status { return h.status }
+func (h *held) Status() switchover.Status { return h.status }
 
 // Change implements transition.Switchover.
 func (h *held) Change(_ context.Context, version int64, table switchover.Table, agreed *journal.Status, _, reason string) error {
@@ -116,11 +116,11 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 		back       bool
 		spoil      func(*transition.Gate)
 	}{
-		{"FAIL", "verdict", transition.StateFails, "FAIL of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Fail })},
+		{"FAIL", "verdict", transition.StateFails, "FAIL of 9,000", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Fail })},
 		{"INCONCLUSIVE", "verdict", transition.StateUnknown, "INCONCLUSIVE", false, reporting(func(r *verdict.Report) { r.Overall.Verdict = verdict.Inconclusive })},
 		{"an old verdict", "freshness", transition.StateFails, "25 h", false, reporting(func(r *verdict.Report) { r.Timeline[0].At = r.At.Add(-25 * time.Hour) })},
-		{"errors", "errors", transition.StateFails, "10 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
-		{"unstable responses", "stability", transition.StateFails, "11 of 9000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
+		{"errors", "errors", transition.StateFails, "10 of 9,000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
+		{"unstable responses", "stability", transition.StateFails, "11 of 9,000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
 		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
 		{"ids that come near the offset", "ids", transition.StateFails, "flag 99", false, func(g *transition.Gate) { g.NearOffset = func() string { return "flag 99" } }},
 		{"a tracker that is away", "trackers", transition.StateFails, "after gives no valid response", false, refusing("after", false, away)},
@@ -190,7 +190,7 @@ func TestWritesMoveWithTheirCopies(t *testing.T) {
 		"parked on the way ahead":     {ahead, nil, false, &parked, nil, "journal fails (a move of writes to after is unsafe: parked entry 6"},
 		"skipped on the way back":     {copying, nil, true, &losses, nil, "losses fails (a move of writes to before is unsafe: skipped entry 4"},
 		"skipped on the way ahead":    {ahead, nil, false, &losses, nil, ""},
-		"many to drain":               {copying, nil, true, waiting(90), nil, "safe after draining 90 entries (about 9 s)"},
+		"many to drain":               {copying, nil, true, waiting(9000), nil, "safe after draining 9,000 entries (about 900 s)"},
 		"few to drain":                {copying, nil, true, waiting(40), nil, ""},
 		"a journal that is away":      {copying, nil, true, nil, errors.New("locked"), "journal unknown (the journal cannot be read)"},
 		"no journal":                  {copying, nil, true, nil, nil, "journal unknown"},
