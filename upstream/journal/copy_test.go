@@ -830,6 +830,40 @@ func TestAFlagThatIsNotKnownIsNotGuessed(t *testing.T) {
 	}
 }
 
+// TestAFlagThatIsSetAgainIsNotTakenForTheFirst: the first one is cleared, and another one set, before the first is copied.
+func TestAFlagThatIsSetAgainIsNotTakenForTheFirst(t *testing.T) {
+	for name, together := range map[string]bool{"granted": false, "granted by the write that clears the first": true} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			pairs := s.pairing(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "flagged", "content")))
+			update := func(flags ...mapping.FlagChange) {
+				s.write(t, j, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Flags: flags}})
+			}
+			only := func(at upstream.Tracker) shown {
+				all := s.attachments(t, at, "1")
+				return all[len(all)-1]
+			}
+			update(mapping.FlagChange{Name: new("review"), Status: "?", New: new(true)})
+			clear, again := mapping.FlagChange{ID: new(only(s.main).Flags[0].ID), Status: "X"}, mapping.FlagChange{Name: new("review"), Status: "+", New: new(true)}
+			if together {
+				update(clear, again)
+			} else {
+				update(clear)
+				update(again)
+			}
+			must(t, s.operator().Resume(t.Context()))
+			s.drained(t, state.JournalApplied)
+			mine, copied := only(s.main).Flags, only(s.next).Flags
+			if len(mine) != 1 || len(copied) != 1 || copied[0].Status != "+" || pairs.all[fmt.Sprintf("flag %d at next", mine[0].ID)] != copied[0].ID {
+				t.Errorf("flags %+v are %+v at next; known are %v", mine, copied, pairs.all)
+			}
+		})
+	}
+}
+
 // TestKillStopsCopies: what waits at the kill would overwrite what is written after it, so it is parked, whichever comes first, the end of the
 // kill or of the pause. What is recorded after that is copied.
 func TestKillStopsCopies(t *testing.T) {

@@ -140,6 +140,9 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 	if err != nil {
 		return err
 	}
+	clients = slices.DeleteFunc(clients, func(one thing) bool { // a later write has changed it, or has set it after another one was cleared
+		return !slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return change.Status == one.Status })
+	})
 	matched, _ := matchFlags(clients, copies)
 	for client, shown := range matched {
 		s.learn("flag", client, shown)
@@ -159,10 +162,15 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 	if err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
-	matched, free := matchFlags(clients, copies)
-	free = slices.DeleteFunc(free, func(one thing) bool {
+	isNamed := func(one thing) bool {
 		return slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
-	})
+	}
+	matched, free := matchFlags(clients, copies)
+	if len(free) == 0 { // a later write may have set a flag that looks like a named one
+		copies := without(copies, clients)
+		matched, free = matchFlags(slices.DeleteFunc(clients, func(one thing) bool { return !isNamed(one) }), copies)
+	}
+	free = slices.DeleteFunc(free, isNamed)
 	var flags []mapping.FlagChange
 	for _, change := range *sent {
 		if names(change) && !hasID(copies, *change.ID) {
