@@ -660,6 +660,12 @@ func (l *learned) Pair(kind string, client int64, tracker string, shown int64) (
 	return state.IDPair{Kind: kind, Client: client, Side: tracker, Native: shown}, nil
 }
 
+func (l *learned) Born(kind, tracker string, shown int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[fmt.Sprintf("%s %d at %s", kind, shown, tracker)] == 0
+}
+
 func (l *learned) Added(pairs []state.IDPair) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
