@@ -667,6 +667,12 @@ func (l *learned) Pair(kind string, client int64, tracker string, shown int64) (
 	return state.IDPair{Kind: kind, Client: client, Side: tracker, Native: shown}, nil
 }
 
+func (l *learned) Born(kind, tracker string, shown int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[fmt.Sprintf("%s %d at %s", kind, shown, tracker)] == 0
+}
+
 func (l *learned) Added(pairs []state.IDPair) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -856,6 +862,40 @@ func TestAFlagThatIsNotKnownIsNotGuessed(t *testing.T) {
 		if got, want := all[len(all)-1].Reason, fmt.Sprintf("flag %d of the attachment is not known at next", last); got != want {
 			t.Errorf("%s: got %q, want %q", status, got, want)
 		}
+	}
+}
+
+// TestAFlagThatIsSetAgainIsNotTakenForTheFirst: the first one is cleared, and another one set, before the first is copied.
+func TestAFlagThatIsSetAgainIsNotTakenForTheFirst(t *testing.T) {
+	for name, together := range map[string]bool{"granted": false, "granted by the write that clears the first": true} {
+		t.Run(name, func(t *testing.T) {
+			s := set(t)
+			pairs := s.pairing(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			id := idOf(t, s.write(t, j, attach(t, []string{"1"}, "flagged", "content")))
+			update := func(flags ...mapping.FlagChange) {
+				s.write(t, j, upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Flags: flags}})
+			}
+			only := func(at upstream.Tracker) shown {
+				all := s.attachments(t, at, "1")
+				return all[len(all)-1]
+			}
+			update(mapping.FlagChange{Name: new("review"), Status: "?", New: new(true)})
+			clear, again := mapping.FlagChange{ID: new(only(s.main).Flags[0].ID), Status: "X"}, mapping.FlagChange{Name: new("review"), Status: "+", New: new(true)}
+			if together {
+				update(clear, again)
+			} else {
+				update(clear)
+				update(again)
+			}
+			must(t, s.operator().Resume(t.Context()))
+			s.drained(t, state.JournalApplied)
+			mine, copied := only(s.main).Flags, only(s.next).Flags
+			if len(mine) != 1 || len(copied) != 1 || copied[0].Status != "+" || pairs.all[fmt.Sprintf("flag %d at next", mine[0].ID)] != copied[0].ID {
+				t.Errorf("flags %+v are %+v at next; known are %v", mine, copied, pairs.all)
+			}
+		})
 	}
 }
 

@@ -136,10 +136,13 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 	if err := s.addLearned(ctx); err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
-	clients, copies, err := s.flags(ctx, at, id)
+	clients, copies, _, err := s.flags(ctx, at, id)
 	if err != nil {
 		return err
 	}
+	clients = slices.DeleteFunc(clients, func(one thing) bool { // a later write has changed it, or has set it after another one was cleared
+		return !slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return change.Status == one.Status })
+	})
 	matched, _ := matchFlags(clients, copies)
 	for client, shown := range matched {
 		s.learn("flag", client, shown)
@@ -155,24 +158,24 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 	if sent == nil || s.entry.Operation.IsCreate() || s.settings.Pairs == nil || !slices.ContainsFunc(*sent, names) {
 		return nil
 	}
-	clients, copies, err := s.flags(ctx, at, id)
+	clients, copies, shown, err := s.flags(ctx, at, id)
 	if err != nil || s.entry.Status == state.JournalParked {
 		return err
 	}
 	matched, free := matchFlags(clients, copies)
-	free = slices.DeleteFunc(free, func(one thing) bool {
-		return slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return names(change) && *change.ID == one.ID })
-	})
+	if len(free) == 0 { // a later write may have set a flag that looks like a named one
+		matched, free = matchFlags(slices.DeleteFunc(clients, func(one thing) bool { return !s.names(one) }), copies)
+	}
 	var flags []mapping.FlagChange
 	for _, change := range *sent {
-		if names(change) && !hasID(copies, *change.ID) {
-			shown, known := matched[*change.ID]
+		if names(change) && !hasID(shown, *change.ID) {
+			copied, known := matched[*change.ID]
 			if !known && len(free) == 1 {
-				shown, known, free = free[0].ID, true, nil
+				copied, known, free = free[0].ID, true, nil
 			}
 			switch {
 			case known:
-				s.learn("flag", *change.ID, shown)
+				s.learn("flag", *change.ID, copied)
 			case len(free) == 0 && change.Status == "X":
 				continue
 			default:
@@ -186,16 +189,25 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 	return s.addLearned(ctx)
 }
 
-// flags lists the flags of an attachment at the target and at the receiver. Without a target it parks the entry.
-func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, copies []thing, err error) {
+// flags lists the flags of an attachment at the target and at the receiver that have no common id, and all that the receiver shows. Those that have the id of
+// a flag which a later write has cleared are known, too. Without a target it parks the entry.
+func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, copies, shown []thing, err error) {
 	target, ok := s.side(s.entry.Target)
 	if !ok {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	if clients, err = target.flags(ctx, attachment); err == nil {
-		copies, err = at.flags(ctx, attachment)
+		shown, err = at.flags(ctx, attachment)
 	}
-	return clients, copies, err
+	copies = slices.DeleteFunc(without(shown, clients), func(one thing) bool {
+		return s.names(one) || !s.settings.Pairs.Born("flag", s.entry.Receiver, one.ID)
+	})
+	return without(clients, shown), copies, shown, err
+}
+
+// names reports whether the write names a flag by its id.
+func (s *step) names(one thing) bool {
+	return slices.ContainsFunc(*s.of.flags, func(change mapping.FlagChange) bool { return change.ID != nil && *change.ID == one.ID })
 }
 
 // addLearned adds the ids that were learned before the entry is stored: what is asked next needs them.
@@ -219,8 +231,8 @@ func without(list, other []thing) []thing {
 // matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
 // matched by type where there is one of it on each side. free are the copies that match nothing.
 func matchFlags(clients, copies []thing) (matched map[int64]int64, free []thing) {
-	left := without(clients, copies)
-	matched, free = map[int64]int64{}, without(copies, clients)
+	left, free := slices.Clone(clients), slices.Clone(copies)
+	matched = map[int64]int64{}
 	only := func(list []thing, name string) bool {
 		list = slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return one.Name != name })
 		return len(list) == 1

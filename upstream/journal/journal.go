@@ -24,6 +24,8 @@ type Pairs interface {
 	// Pair is the pair of a tracker that shows an object of a kind under the id shown, and of the id by which clients know it. The kinds
 	// are attachment, flag and flag_type. The error says that there can be no such pair.
 	Pair(kind string, client int64, tracker string, shown int64) (state.IDPair, error)
+	// Born reports whether an id that a tracker shows is one of those that it gives. A copy has the id of the object that it is of.
+	Born(kind, tracker string, shown int64) bool
 	// Added is told of pairs that the store has got.
 	Added(pairs []state.IDPair)
 }

@@ -99,6 +99,12 @@ func (m *Map) Pair(kind string, client int64, tracker string, shown int64) (stat
 	return pair, m.CheckPair(pair)
 }
 
+// Born implements journal.Pairs.
+func (m *Map) Born(kind, tracker string, shown int64) bool {
+	_, born := m.born(m.sideOf(tracker), ref{Kind(kind), shown})
+	return born
+}
+
 // Added implements journal.Pairs. It forgets what was known before the store got pairs.
 func (m *Map) Added(pairs []state.IDPair) {
 	for _, pair := range pairs {
