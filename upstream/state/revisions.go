@@ -15,7 +15,7 @@ func (s *session) current() Revision {
 	return append(list[Revision](s, selectRevisions, 1), Revision{})[0]
 }
 
-// CurrentRevision returns the revision in force, without a version when there is none yet.
+// CurrentRevision returns the revision in force, without a version when nothing was ever revised.
 func (s *Store) CurrentRevision(ctx context.Context) (Revision, error) {
 	in := s.session(ctx)
 	present := in.current()
