@@ -145,6 +145,15 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 	return nil
 }
 
+// FlushError is for http.ResponseController, by which httputil.ReverseProxy sends the header before the body. To a client of HTTP/1.0 a response
+// without a length would look whole if it broke off then.
+func (p *passing) FlushError() error {
+	if p.bytes == 0 && !p.r.ProtoAtLeast(1, 1) && p.Header()["Content-Length"] == nil {
+		return nil
+	}
+	return p.control.Flush()
+}
+
 // readCaller reads the caller. Credentials that cannot be read are left to the tracker.
 func (p *passing) readCaller() {
 	body := p.body.Clone()
