@@ -149,15 +149,16 @@ func TestABurstAtASlowTracker(t *testing.T) {
 	t.Parallel()
 	_, base := startTracker(t, process.FreeAddress(t), "--fault", "kind=slow,delay=3s")
 	p := startFacade(t, base, "LOG_LEVEL=warn")
-	_, alone := workerBurst(t, base, 200)
-	longest := time.Hour
-	for n := 0; n < 5 && longest > alone+2500*time.Millisecond; n++ { // this machine may be busy with something else
-		refused, last := workerBurst(t, p.base, 200)
-		if longest = min(longest, last); refused > 0 {
+	var longest, alone time.Duration
+	for range 5 { // this machine may be busy with something else, for a part of the time
+		var refused int
+		_, alone = workerBurst(t, base, 200)
+		if refused, longest = workerBurst(t, p.base, 200); refused > 0 {
 			t.Errorf("%d of 200 reads were refused", refused)
 		}
+		if longest <= alone+5*time.Second { // without more slots it would be 9 s
+			return
+		}
 	}
-	if longest > alone+2500*time.Millisecond {
-		t.Errorf("the last of 200 reads took %v through Portico and %v without", longest, alone)
-	}
+	t.Errorf("the last of 200 reads took %v through Portico and %v without", longest, alone)
 }
