@@ -85,6 +85,20 @@ func TestKeepaliveDrop(t *testing.T) {
 	}
 }
 
+// TestUnreadBody: a request that is refused for its path is read whole all the same, so the end of its connection is no reset.
+func TestUnreadBody(t *testing.T) {
+	t.Parallel()
+	conn, err := net.Dial("tcp", process.Listen(t, process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO})).Host)
+	must(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, "PUT /rest/nope HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\nConnection: close\r\n\r\n"+strings.Repeat("x", 100000))
+	must(t, err)
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if got, err := io.ReadAll(conn); err != nil || !strings.Contains(string(got), `"code":32614`) {
+		t.Errorf("%v, after %s", err, got)
+	}
+}
+
 // memory is a response writer for tests in made-up time, in which sockets do not work.
 type memory struct {
 	header http.Header

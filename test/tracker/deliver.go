@@ -15,7 +15,7 @@ import (
 func (s *Server) deliver(w http.ResponseWriter, r *http.Request, p plan) {
 	f, hit := s.faults.pick(p.op)
 	if !hit {
-		s.send(w, p.run())
+		s.send(w, r, p.run())
 		return
 	}
 	switch f.Kind {
@@ -26,8 +26,10 @@ func (s *Server) deliver(w http.ResponseWriter, r *http.Request, p plan) {
 	}
 }
 
-// send writes an answer: with a length, or chunked as the real server does.
-func (s *Server) send(w http.ResponseWriter, a *reply) {
+// send writes an answer: with a length, or chunked as the real server does. Before that it reads what is left of the request, as web
+// servers do: a connection that is closed with an unread body is reset, and the client loses the answer.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, a *reply) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 	if a.dropped {
 		if conn := hijack(w); conn != nil {
 			_ = conn.Close()
@@ -93,7 +95,7 @@ func (s *Server) failBefore(w http.ResponseWriter, r *http.Request, f Fault) {
 		}
 		return
 	}
-	s.send(w, a)
+	s.send(w, r, a)
 }
 
 // failAfter spoils the answer of an operation that has been executed.
@@ -113,7 +115,7 @@ func (s *Server) failAfter(w http.ResponseWriter, r *http.Request, f Fault, a *r
 		}
 		return
 	}
-	s.send(w, a)
+	s.send(w, r, a)
 }
 
 func orDefault(d, otherwise time.Duration) time.Duration {

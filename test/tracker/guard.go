@@ -35,8 +35,6 @@ func (s *Server) guard(r *http.Request) *reply {
 		return s.mojoPage(http.StatusTooManyRequests)
 	}
 	if s.mojolicious() && s.bodyTooLarge(r) {
-		// The client gets the error, and no reset, once its whole body is read.
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxBody))
 		f := fail(codeUser, "the request is larger than %d bytes", maxRequestBody)
 		if s.bmo() {
 			f.code = codeNotScalars

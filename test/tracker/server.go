@@ -165,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if page := s.guard(r); page != nil {
 		s.counts.add("page")
-		s.send(w, page)
+		s.send(w, r, page)
 		return
 	}
 	plan := s.plan(r)
