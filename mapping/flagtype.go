@@ -193,7 +193,7 @@ const maxCCList = 200
 // refuses the array (tracker-behaviour.md section 3), so it is joined here.
 func (f *fields) ccList(update bool) *string {
 	value := f.rest.Get("cc_list")
-	list := f.text
+	list := func(name string) *string { return f.textOr(name, CodeBadAddress) }
 	if value.Kind() == '[' {
 		list = f.addresses
 	} else if update && value.Kind() == 'n' {
@@ -210,7 +210,7 @@ func (f *fields) ccList(update bool) *string {
 func (f *fields) addresses(name string) *string {
 	addresses, ok := scalarList(f.rest.Take(name))
 	if !ok {
-		f.problems.add(name, wrongType(name, "an array of addresses"))
+		f.problems.refuse(name, CodeBadAddress, "The parameter %q must be an array of addresses.", name)
 		return nil
 	}
 	for i, address := range addresses {

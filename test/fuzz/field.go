@@ -44,7 +44,7 @@ func fields() []Class {
 		field(flagTypes, "inclusions", `{"P":null}`, mapping.CodeBadParameter), field(flagTypes, "exclusions", `[{"P":null}]`, mapping.CodeBadParameter),
 		field(flagTypes, "inclusions", `[true]`, mapping.CodeBadParameter), field(flagTypes, "inclusions", `{"P":[true]}`, mapping.CodeBadParameter),
 		field(flagTypes, "inclusions", `{"P":[null]}`, mapping.CodeRequired),
-		field(flagTypes, "inclusions", `{"P Q":["c"]}`, mapping.CodeBadParameter), field(flagTypes, "cc_list", `[{}]`, mapping.CodeBadParameter),
+		field(flagTypes, "inclusions", `{"P Q":["c"]}`, mapping.CodeBadParameter), field(flagTypes, "cc_list", `[{}]`, mapping.CodeBadAddress),
 		field(flagTypes, "cc_list", `["a b"]`, mapping.CodeBadAddress),
 		field(updateType, "ids", `[1e400]`, mapping.CodeNotNumeric), field(updateType, "ids", `[99999999999999999999]`, mapping.CodeNotFound),
 		field(updateType, "ids", `[{}]`, mapping.CodeNotNumeric), field(updateType, "ids", `[-1]`, mapping.CodeNotNumeric),
