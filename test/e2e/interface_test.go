@@ -182,7 +182,7 @@ func parameterDemands() []promise {
 			editor PUT /flag_type/watched {"cc_list":["c@example.com"]} -> | flagtypes.0.changes={"cc_list":{"removed":"a@example.com, b@example.com","added":"c@example.com"}}
 			editor PUT /flag_type/watched {"cc_list":[]} -> | flagtypes.0.changes={"cc_list":{"removed":"c@example.com","added":""}}
 			editor POST /flag_type type unwatched "cc_list":[]
-			editor POST /flag_type type n "cc_list":[{"mail":"a@example.com"}] -> !400 53
+			editor POST /flag_type type n "cc_list":[{"mail":"a@example.com"}] -> !400 501
 			editor POST /flag_type type n "cc_list":["no address"] -> !400 501`},
 		{section, "`cc_list`: addresses need not be those of users", once, `editor POST /flag_type type watched "cc_list":["nobody.here@elsewhere.example"]`},
 		{section, "`is_specifically_requestable`: default true, settable by both", both,
