@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -290,5 +291,28 @@ func TestMuchAtOnceBuysLittleTime(t *testing.T) {
 				t.Errorf("%s: it took %s, %v", name, took, err)
 			}
 		})
+	}
+}
+
+// All that is taken for a body of many fields while a credential is looked for in it, most of it for a moment, is a small multiple of its size.
+func TestLookingForCredentialsTakesLittleMemory(t *testing.T) {
+	const field = "--x\r\n\r\n\r\n"
+	for kind, body := range map[string]string{
+		"application/x-www-form-urlencoded": strings.Repeat("a&", maxCredentialsAt/2) + "api_key=k",
+		"multipart/form-data; boundary=x":   strings.Repeat(field, maxCredentialsAt/len(field)) + "--x\r\nContent-Disposition: form-data; name=api_key\r\n\r\nk\r\n--x--",
+		"application/json":                  `{"a":[` + strings.Repeat("1,", maxCredentialsAt/2) + `1],"api_key":"k"}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		found := bodyCredentials(http.Header{"Content-Type": {kind}}, []byte(body))
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if text, _ := mapping.Text(found.Get("api_key")); text != "k" {
+			t.Errorf("%s: found %s", kind, found.AppendJSON(nil))
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 48*maxCredentialsAt {
+			t.Errorf("%s: a body of 1 MiB took %d MiB", kind, taken>>20)
+		}
 	}
 }

@@ -23,11 +23,17 @@ func bodyCredentials(header http.Header, head []byte) mapping.Members {
 	case kind == "multipart/form-data":
 		reader := multipart.NewReader(bytes.NewReader(head), attributes["boundary"])
 		for part, err := reader.NextPart(); err == nil; part, err = reader.NextPart() {
-			value, _ := io.ReadAll(part) // what was looked at may end within it
-			list = append(list, parameter{part.FormName(), string(value)})
+			if name := part.FormName(); isCredential(name) {
+				value, _ := io.ReadAll(part) // what was looked at may end within it
+				list = append(list, parameter{name, string(value)})
+			}
 		}
 	case kind == "application/x-www-form-urlencoded", header.Get("Content-Type") == "":
-		list, _ = parseQuery(string(head))
+		for field := range strings.FieldsFuncSeq(string(head), isSeparator) { // which all together would take 32 times as much memory
+			if read, _ := parseQuery(field); isCredential(read[0].name) {
+				list = append(list, read...)
+			}
+		}
 	default:
 		var found mapping.Members
 		_ = bugzilla.WalkJSON(bytes.NewReader(head), func(depth int, name, value string) {
@@ -37,7 +43,7 @@ func bodyCredentials(header http.Header, head []byte) mapping.Members {
 		})
 		return found
 	}
-	return slices.DeleteFunc(list, func(each parameter) bool { return !isCredential(each.name) }).members(false)
+	return list.members(false)
 }
 
 // setCredentials gives header credentials as parameters to a tracker that does not read headers (docs/reference/clients.md duty 5). As for the
