@@ -19,18 +19,19 @@ import (
 // the last.
 func bodyCredentials(header http.Header, head []byte) mapping.Members {
 	var list parameters
+	counts := func(name string) bool { return isCredential(name) && list.all(name) == nil } // all of a form would take 32 times as much memory
 	switch kind, attributes := mediaType(header); {
 	case kind == "multipart/form-data":
 		reader := multipart.NewReader(bytes.NewReader(head), attributes["boundary"])
 		for part, err := reader.NextPart(); err == nil; part, err = reader.NextPart() {
-			if name := part.FormName(); isCredential(name) {
+			if name := part.FormName(); counts(name) {
 				value, _ := io.ReadAll(part) // what was looked at may end within it
 				list = append(list, parameter{name, string(value)})
 			}
 		}
 	case kind == "application/x-www-form-urlencoded", header.Get("Content-Type") == "":
-		for field := range strings.FieldsFuncSeq(string(head), isSeparator) { // which all together would take 32 times as much memory
-			if read, _ := parseQuery(field); isCredential(read[0].name) {
+		for field := range strings.FieldsFuncSeq(string(head), isSeparator) {
+			if read, _ := parseQuery(field); counts(read[0].name) {
 				list = append(list, read...)
 			}
 		}
