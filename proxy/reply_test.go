@@ -327,6 +327,29 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A reply that is kept in memory until the client has taken it counts for the memory that bodies share. A page of it is written as it goes, without a
+// copy whose length would be known.
+func TestRepliesInMemoryShareIt(t *testing.T) {
+	text := `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, 3000) + `{}]},"attachments":{}}`
+	replies := responding(func() *mapping.Document { return stream(text, nil) })
+	roomy, scarce := proxy.Limits{}, proxy.Limits{Memory: 64 << 10}
+	for _, c := range []struct {
+		limits    proxy.Limits
+		responses proxy.Responses
+		accept    string
+		status    int
+	}{
+		{scarce, proxy.ResponsesTracker, "application/json", 200}, {scarce, proxy.ResponsesInterface, "application/json", 503},
+		{scarce, proxy.ResponsesTracker, "text/html", 503}, {roomy, proxy.ResponsesTracker, "text/html", 200},
+	} {
+		base := serve(t, proxy.Options{Tracker: replies, Limits: c.limits, Responses: c.responses})
+		got := ask(t, "GET", base+"/rest/bug/1/attachment", "", "Accept", c.accept)
+		if got.status != c.status || c.status == 200 && c.accept == "text/html" && (got.header.Get("Content-Length") != "" || strings.Count(got.body, "&quot;id&quot;") != 3000) {
+			t.Errorf("%+v: %d, %d bytes, %v", c, got.status, len(got.body), got.header)
+		}
+	}
+}
+
 func TestBrokenStreamIsCut(t *testing.T) {
 	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
 	records := make(chan proxy.Record, 10) // the HTTP client may repeat a request without a response

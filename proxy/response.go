@@ -294,9 +294,9 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
-// replyOptions are how a reply is read.
+// replyOptions are how a reply is read. What stays in memory until the client has taken it counts as a body does.
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
+	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir, Hold: rc.share.take}
 }
 
 // reshape gives a document the form that the configuration and the representation ask for.
@@ -323,7 +323,7 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 	var before, after string
 	rc.set("Content-Type", rc.form.contentType)
 	switch {
-	case rc.form.page && len(document.Blobs()) > 0:
+	case rc.form.page && (len(document.Blobs()) > 0 || document.Len() >= minCompressed): // which a slow client would keep in memory several times over
 		rc.WriteHeader(status)
 		return writeAround(rc, htmlEscaper{rc}, pageHead, document, pageFoot)
 	case rc.form.page:
