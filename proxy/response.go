@@ -181,7 +181,13 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 	}
 	if err == nil {
 		rc.markProven()
-		err = errors.Join(rc.succeed(document), document.Close())
+		if op := rc.record.Operation; op == mapping.OpBugAttachments || op == mapping.OpAttachment { // of flag types the cache has one for all
+			err = rc.share.take(document.Held()) // until the client has taken it
+		}
+		if err == nil {
+			err = rc.succeed(document)
+		}
+		err = errors.Join(err, document.Close())
 	}
 	switch {
 	case err == nil:
@@ -294,7 +300,7 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
-// replyOptions are how a reply is read. What stays in memory until the client has taken it counts as a body does.
+// replyOptions are how a reply is read. What stays in memory counts as a body does.
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
 	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir, Hold: rc.share.take}
 }
