@@ -300,9 +300,13 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
-// replyOptions are how a reply is read. What stays in memory counts as a body does.
+// replyOptions are how a reply is read. What stays in memory counts as a body does, unless a write was carried out, which must not be refused then.
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir, Hold: rc.share.take}
+	options := jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
+	if !rc.record.Operation.IsWrite() {
+		options.Hold = rc.share.take
+	}
+	return options
 }
 
 // reshape gives a document the form that the configuration and the representation ask for.
