@@ -354,7 +354,7 @@ func TestRepliesInMemoryShareIt(t *testing.T) {
 		}
 	}
 	base := serve(t, proxy.Options{Tracker: streamed, Limits: proxy.Limits{Memory: 1}, Responses: proxy.ResponsesInterface})
-	if got := ask(t, "PUT", base+"/rest/bug/attachment/1", `{"summary":"s"}`); got.status != 200 { // it was carried out
+	if got := ask(t, "PUT", base+"/rest/bug/attachment/1", `{"summary":"s"}`, "X-Bugzilla-API-Key", "k"); got.status != 200 { // it was carried out
 		t.Errorf("a write: %d %s", got.status, got.body)
 	}
 }
