@@ -353,7 +353,9 @@ func TestRepliesInMemoryShareIt(t *testing.T) {
 			}
 		}
 	}
-	update := &fakeTracker{do: func(context.Context, upstream.Call) (mapping.Reply, error) { return mapping.Reply{Document: stream(text, nil)}, nil }}
+	update := &fakeTracker{do: func(context.Context, upstream.Call) (mapping.Reply, error) {
+		return mapping.Reply{Document: stream(text, nil)}, nil
+	}}
 	base := serve(t, proxy.Options{Tracker: update, Limits: proxy.Limits{Memory: 1}, Responses: proxy.ResponsesInterface})
 	if got := ask(t, "PUT", base+"/rest/bug/attachment/1", `{"summary":"s"}`, "X-Bugzilla-API-Key", "k"); got.status != 200 { // it was carried out
 		t.Errorf("a write: %d %s", got.status, got.body)
