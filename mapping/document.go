@@ -58,6 +58,14 @@ func NewStream(head []byte, rest io.ReadCloser, size int64) *Document {
 // Len is the length in bytes, -1 when unknown.
 func (d *Document) Len() int64 { return d.size }
 
+// Held is how many bytes of the document are in memory until it is closed, beside payloads and the beginning of a stream.
+func (d *Document) Held() int {
+	if d.rest != nil {
+		return 0
+	}
+	return len(d.text)
+}
+
 // WriteTo copies the document to w. A stream can be written once only; an error
 // from reading it is a *StreamError, so that it is not taken for one of w.
 func (d *Document) WriteTo(w io.Writer) (int64, error) {

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -104,10 +105,14 @@ const (
 // htmlEscaper writes plain text as text inside HTML.
 type htmlEscaper struct{ io.Writer }
 
-// Write implements io.Writer. The count is of the plain text.
+// Write implements io.Writer. The count is of the plain text. A long text goes in pieces, of which the replacer makes copies.
 func (e htmlEscaper) Write(p []byte) (int, error) {
-	_, err := htmlEntities.WriteString(e.Writer, string(p))
-	return len(p), err
+	for piece := range slices.Chunk(p, maxPiece) {
+		if _, err := htmlEntities.WriteString(e.Writer, string(piece)); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), nil
 }
 
 var htmlEntities = strings.NewReplacer("<", "&lt;", ">", "&gt;", "&", "&amp;", "'", "&#39;", `"`, "&quot;")

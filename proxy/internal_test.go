@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -290,5 +291,30 @@ func TestMuchAtOnceBuysLittleTime(t *testing.T) {
 				t.Errorf("%s: it took %s, %v", name, took, err)
 			}
 		})
+	}
+}
+
+// All that is taken for a body of many fields while a credential is looked for in it, most of it for a moment, is a small multiple of its size.
+func TestLookingForCredentialsTakesLittleMemory(t *testing.T) {
+	const field = "--x\r\n\r\n\r\n"
+	for _, c := range []struct {
+		kind, body string
+		most       uint64
+	}{
+		{"application/x-www-form-urlencoded", strings.Repeat("a&", maxCredentialsAt/2) + "api_key=k", 36},
+		{"application/x-www-form-urlencoded", strings.Repeat("api_key=k&", maxCredentialsAt/10), 16},
+		{"multipart/form-data; boundary=x", strings.Repeat(field, maxCredentialsAt/len(field)) + "--x\r\nContent-Disposition: form-data; name=api_key\r\n\r\nk\r\n--x--", 400}, // nearly all by the race detector
+		{"application/json", `{"a":[` + strings.Repeat("1,", maxCredentialsAt/2) + `1],"api_key":"k"}`, 16},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		found := bodyCredentials(http.Header{"Content-Type": {c.kind}}, []byte(c.body))
+		runtime.ReadMemStats(&after)
+		if text, _ := mapping.Text(found.Get("api_key")); text != "k" {
+			t.Errorf("%s: found %s", c.kind, found.AppendJSON(nil))
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > c.most*maxCredentialsAt {
+			t.Errorf("%s, %.20q…: 1 MiB took %d MiB", c.kind, c.body, taken>>20)
+		}
 	}
 }

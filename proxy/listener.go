@@ -115,8 +115,10 @@ func (c *secureConn) ConnectionState() tls.ConnectionState {
 // plainError recognizes what net/http writes straight to a connection: a status line followed by just these two headers.
 // No response of a handler looks like that, since it carries a date and a request id at least.
 func plainError(p []byte) (status int, ok bool) {
-	// That to an expectation that net/http does not know is the only one with other headers. Those of a Server have a request id.
-	if len(p) > len("HTTP/1.0") && bytes.HasPrefix(p[len("HTTP/1.0"):], []byte(" 417 ")) && !bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
+	// That to an expectation that net/http does not know is the only one with other headers. Those of a Server have a request id, a long one
+	// beyond what is written first.
+	if len(p) > len("HTTP/1.0") && bytes.HasPrefix(p[len("HTTP/1.0"):], []byte(" 417 ")) && bytes.HasSuffix(p, []byte("\r\n\r\n")) &&
+		!bytes.Contains(p, []byte("\r\n"+headerRequestID+":")) {
 		return http.StatusExpectationFailed, true
 	}
 	line, rest, found := bytes.Cut(p, []byte("\r\n"))

@@ -53,10 +53,16 @@ func TestWriteDeadlineDoesNotOutliveAResponse(t *testing.T) {
 
 // An expectation that the tracker fails is the tracker's to tell.
 func TestListenerLeavesTheTrackersExpectationFailedAlone(t *testing.T) {
-	pass := passTo(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusExpectationFailed) })
-	response := ask(t, "GET", serve(t, proxy.Options{Passthrough: pass})+"/show_bug.cgi", "")
-	if response.status != http.StatusExpectationFailed || response.body != "" {
-		t.Errorf("%d %q", response.status, response.body)
+	long := strings.Repeat("a", 5000)
+	pass := passTo(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Long", long[:len(r.URL.RawQuery)*len(long)])
+		w.WriteHeader(http.StatusExpectationFailed)
+	})
+	for query, want := range map[string]string{"": "", "?x": long} {
+		response := ask(t, "GET", serve(t, proxy.Options{Passthrough: pass})+"/show_bug.cgi"+query, "")
+		if response.status != http.StatusExpectationFailed || response.body != "" || response.header.Get("Long") != want {
+			t.Errorf("%s: %d %q %v", query, response.status, response.body, response.header)
+		}
 	}
 }
 

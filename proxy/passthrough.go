@@ -203,7 +203,7 @@ func (p *passing) inspect(body io.Reader) error {
 		p.changes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
 		p.inBody, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
 	case p.changes, !reading && isREST(p.path):
-		head, err := io.ReadAll(io.LimitReader(body, maxCredentialsAt))
+		head, err := io.ReadAll(io.LimitReader(heldReader{body, p.requestContext}, maxCredentialsAt))
 		if err != nil {
 			return err
 		}

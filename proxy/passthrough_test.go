@@ -467,3 +467,14 @@ func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
 		}
 	}
 }
+
+// What is held of a write to look for its credential counts for the memory that bodies share.
+func TestPassingWritesShareMemory(t *testing.T) {
+	pass := passTo(t, func(http.ResponseWriter, *http.Request) {})
+	base := serve(t, proxy.Options{Passthrough: pass, Limits: proxy.Limits{Memory: 64 << 10}})
+	for size, status := range map[int]int{1 << 10: 200, 200 << 10: 503} {
+		if got := ask(t, "POST", base+"/rest/bug", strings.Repeat("a", size)); got.status != status {
+			t.Errorf("%d bytes: %d %s", size, got.status, got.body)
+		}
+	}
+}

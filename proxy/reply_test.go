@@ -327,6 +327,41 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// A reply that is kept in memory until the client has taken it counts for the memory that bodies share. A page of it is written as it goes, without a
+// copy whose length would be known.
+func TestRepliesInMemoryShareIt(t *testing.T) {
+	text := `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, 3000) + `{}]},"attachments":{}}`
+	streamed := responding(func() *mapping.Document { return stream(text, nil) })
+	whole := responding(func() *mapping.Document { return mapping.NewDocument([]byte(text)) })
+	for _, c := range []struct {
+		tracker   upstream.Tracker
+		memory    int64
+		responses proxy.Responses
+		accept    string
+		status    int
+	}{
+		{streamed, 1, proxy.ResponsesTracker, "application/json", 200}, {streamed, 1, proxy.ResponsesInterface, "application/json", 503},
+		{streamed, 1, proxy.ResponsesTracker, "text/html", 503}, {streamed, 0, proxy.ResponsesTracker, "text/html", 200},
+		{whole, 1, proxy.ResponsesTracker, "application/json", 503}, {whole, 64 << 10, proxy.ResponsesTracker, "application/json", 200},
+	} {
+		base := serve(t, proxy.Options{Tracker: c.tracker, Limits: proxy.Limits{Memory: c.memory}, Responses: c.responses})
+		for range 10 { // each gives back what it took
+			got := ask(t, "GET", base+"/rest/bug/1/attachment", "", "Accept", c.accept)
+			isWhole := got.header.Get("Content-Length") == "" && strings.Count(got.body, "&quot;id&quot;") == 3000
+			if got.status != c.status || c.status == 200 && c.accept == "text/html" && !isWhole {
+				t.Errorf("%+v: %d, %d bytes, %v", c, got.status, len(got.body), got.header)
+			}
+		}
+	}
+	update := &fakeTracker{do: func(context.Context, upstream.Call) (mapping.Reply, error) {
+		return mapping.Reply{Document: stream(text, nil)}, nil
+	}}
+	base := serve(t, proxy.Options{Tracker: update, Limits: proxy.Limits{Memory: 1}, Responses: proxy.ResponsesInterface})
+	if got := ask(t, "PUT", base+"/rest/bug/attachment/1", `{"summary":"s"}`, "X-Bugzilla-API-Key", "k"); got.status != 200 { // it was carried out
+		t.Errorf("a write: %d %s", got.status, got.body)
+	}
+}
+
 func TestBrokenStreamIsCut(t *testing.T) {
 	text := `{"bugs":{},"attachments":{"1":{"data":"` + strings.Repeat("QUJD", 100000) + `"}}}`
 	records := make(chan proxy.Record, 10) // the HTTP client may repeat a request without a response

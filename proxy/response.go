@@ -181,7 +181,13 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 	}
 	if err == nil {
 		rc.markProven()
-		err = errors.Join(rc.succeed(document), document.Close())
+		if op := rc.record.Operation; op == mapping.OpBugAttachments || op == mapping.OpAttachment { // of flag types the cache has one for all
+			err = rc.share.take(document.Held()) // until the client has taken it
+		}
+		if err == nil {
+			err = rc.succeed(document)
+		}
+		err = errors.Join(err, document.Close())
 	}
 	switch {
 	case err == nil:
@@ -294,9 +300,13 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
-// replyOptions are how a reply is read.
+// replyOptions are how a reply is read. What stays in memory counts as a body does, unless a write was carried out, which must not be refused then.
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
-	return jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
+	options := jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
+	if !rc.record.Operation.IsWrite() {
+		options.Hold = rc.share.take
+	}
+	return options
 }
 
 // reshape gives a document the form that the configuration and the representation ask for.
@@ -323,7 +333,7 @@ func (rc *requestContext) write(status int, document *mapping.Document) error {
 	var before, after string
 	rc.set("Content-Type", rc.form.contentType)
 	switch {
-	case rc.form.page && len(document.Blobs()) > 0:
+	case rc.form.page && (len(document.Blobs()) > 0 || document.Len() >= minCompressed): // which a slow client would keep in memory several times over
 		rc.WriteHeader(status)
 		return writeAround(rc, htmlEscaper{rc}, pageHead, document, pageFoot)
 	case rc.form.page:

@@ -57,12 +57,12 @@ func (rc *requestContext) setPath(path string) {
 		return
 	}
 	// Dialect may have to ask the tracker, so paths that cannot be meant do not wait for that.
-	if target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 {
+	if target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 && !strings.Contains(path, "%") {
 		return
 	}
 	below := target.Dialect(rc.r.Context()).Below()
 	rest, found := strings.CutPrefix(path, below)
-	if below != "" && found && strings.HasPrefix(rest, "/") && (isBelow(rest) || misread(rest, true)) {
+	if below != "" && found && (strings.HasPrefix(rest, "/") && isBelow(rest) || misread(rest, true)) {
 		rc.path = rest
 	}
 }

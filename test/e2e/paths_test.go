@@ -153,6 +153,9 @@ func TestATrackerBelowAPathIsFound(t *testing.T) {
 	f := startFacade(t, base.String())
 	f.everywhere(t, "")
 	f.everywhere(t, "/bugzilla")
+	for _, odd := range []string{"/bugzilla%2Frest/bug/attachment", "/bugzilla%2Frest%2Fbug%2Fattachment", "/bugzilla;a/rest/bug/attachment"} {
+		f.put(t, "dev", odd, `{"ids":[1]}`).refused(t, 404, 32614)
+	}
 	if page := f.get(t, "", "/bugzilla/show_bug.cgi?id=1"); page.status != 200 {
 		t.Errorf("a page: status %d", page.status)
 	}

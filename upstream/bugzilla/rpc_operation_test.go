@@ -1,6 +1,7 @@
 package bugzilla_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -140,6 +141,26 @@ func TestXMLReplyHasNoNull(t *testing.T) {
 		var text strings.Builder
 		if _, err := reply.WriteTo(&text); err != nil || !strings.Contains(text.String(), c.want) || strings.Contains(text.String(), c.never) || strings.Contains(text.String(), "nil") {
 			t.Errorf("%s: %s, %v", c.method, &text, err)
+		}
+	}
+}
+
+// What a call takes counts for the memory that bodies share, and that is many times its text.
+func TestXMLHoldsMemory(t *testing.T) {
+	t.Parallel()
+	left := 1 << 20
+	options := jsonblob.SplitOptions{Hold: func(more int) error {
+		if left -= more; left < 0 {
+			return mapping.StorageFull(nil)
+		}
+		return nil
+	}}
+	for _, c := range []struct{ attributes, err int }{{1000, 0}, {100_000, 503}} {
+		body := xmlCall("Bug.update_attachment", xmlMember("ids", "<int>7</int>")+xmlMember("x", "<int "+strings.Repeat(`a="" `, c.attributes)+">1</int>"))
+		found, err := bugzilla.ReadOperation("xmlrpc.cgi", "text/xml", strings.NewReader(body), options)
+		refused, _ := errors.AsType[*mapping.Error](err)
+		if c.err == 0 && (found == nil || err != nil) || c.err != 0 && (found != nil || refused == nil || refused.Status != c.err) {
+			t.Errorf("%d attributes: %+v, %v", c.attributes, found, err)
 		}
 	}
 }

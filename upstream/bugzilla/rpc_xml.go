@@ -3,6 +3,7 @@ package bugzilla
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -21,6 +22,8 @@ const (
 	maxXMLText     = 1 << 20
 	maxXMLElements = 20_000
 	maxXMLDepth    = 100
+	// xmlMemory is how many bytes of memory one byte of the text takes while the call is read. Attributes take the most.
+	xmlMemory = 8
 )
 
 // splitXML reads a call of XML-RPC, with placeholders for what is in elements named base64. Its errors are those of jsonblob.Split.
@@ -31,8 +34,8 @@ func splitXML(body io.Reader, options jsonblob.SplitOptions) (text []byte, blobs
 		piece, err = r.ReadSlice('>')
 		if text = append(text, piece...); len(text) > maxXMLText {
 			err = errNoForm
-		} else if err == nil && options.Hold != nil {
-			err = options.Hold(len(piece))
+		} else if options.Hold != nil {
+			err = cmp.Or(options.Hold(xmlMemory*len(piece)), err)
 		}
 		if err == nil && bytes.HasSuffix(text, []byte("<base64>")) {
 			var blob *jsonblob.Blob
