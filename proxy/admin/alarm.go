@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -131,7 +132,7 @@ func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
 
 func (m *Metrics) check(w Watched, now time.Time) {
 	minute := m.endMinute(now)
-	failed := minute.ErrorRate * minute.Requests
+	failed := math.Round(minute.ErrorRate * minute.Requests)
 	m.set("errors", "", failed >= manyErrors && minute.ErrorRate > manyErrorsRate, now, fmt.Sprintf("%.0f of %.0f requests within a minute.", failed, minute.Requests))
 	for name, tracker := range w.Trackers {
 		away := false

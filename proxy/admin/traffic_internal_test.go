@@ -31,7 +31,7 @@ func TestManyErrorsAreAReason(t *testing.T) {
 	for _, c := range []struct {
 		failed, served int
 		want           Level
-	}{{5, 90, Red}, {4, 0, Green}, {5, 100, Green}} {
+	}{{5, 90, Red}, {5, 72, Red}, {4, 0, Green}, {5, 100, Green}} {
 		m := NewMetrics()
 		start := m.minutes[0].at
 		for i := range c.failed + c.served {
@@ -50,7 +50,7 @@ func TestManyErrorsAreAReason(t *testing.T) {
 		if before.Level != Green || alarm.Level != c.want || after.Level != Green {
 			t.Errorf("%d of %d failed: %+v, then %+v, then %+v", c.failed, c.failed+c.served, before, alarm, after)
 		}
-		if c.want == Red && (alarm.Reasons[0].Code != "errors" || alarm.Reasons[0].Cause != "5 of 95 requests within a minute.") {
+		if c.want == Red && c.served == 90 && (alarm.Reasons[0].Code != "errors" || alarm.Reasons[0].Cause != "5 of 95 requests within a minute.") {
 			t.Errorf("the reason is %+v", alarm.Reasons[0])
 		}
 	}
