@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,7 +158,11 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	defer waiting.stop()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, unreachable(err, "Portico's admin listener", "is it running? use --admin")
+		remedy := "is it running? use --admin"
+		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+			remedy = "name the file of its authority with --ca-file"
+		}
+		return nil, unreachable(err, "Portico's admin listener", remedy)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAdminResponse))

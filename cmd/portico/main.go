@@ -82,7 +82,7 @@ func run(ctx context.Context, env environment, args []string) int {
 // commandLine builds the tree of all commands.
 func commandLine(env environment) *cobra.Command {
 	root := group(&cobra.Command{
-		Use: "portico", SilenceErrors: true, SilenceUsage: true,
+		Use: "portico", Short: "compatibility facade for Bugzilla-style trackers", SilenceErrors: true, SilenceUsage: true,
 		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
 			"Flags may begin with one hyphen or two.\n" +
 			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",

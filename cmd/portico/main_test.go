@@ -589,7 +589,7 @@ func TestManual(t *testing.T) {
 		folder = t.TempDir()
 	}
 	must(t, doc.GenManTree(completeCommandLine(), &doc.GenManHeader{Section: "1", Source: "Portico", Manual: "Portico"}, folder))
-	for page, want := range map[string]string{"portico.1": ".SH SEE ALSO", "portico-canary-show.1": "portico canary show SIGNATURE", "portico-health.1": `\fB--timeout\fP=3s`} {
+	for page, want := range map[string]string{"portico.1": "portico - compatibility facade", "portico-canary-show.1": "portico canary show SIGNATURE", "portico-health.1": `\fB--timeout\fP=3s`} {
 		if text, err := os.ReadFile(filepath.Join(folder, page)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s does not say %q (%v):\n%s", page, want, err, text)
 		}

@@ -127,6 +127,9 @@ func TestListenersOverTLS(t *testing.T) {
 			t.Errorf("purge without the token: exit %d %s", code, stderr)
 		}
 	}
+	if code, _, stderr := portico(t, nil, "cache", "purge", "--admin", "https://"+operators); code != exitFailed || !strings.HasSuffix(stderr, "; name the file of its authority with --ca-file\n") {
+		t.Errorf("purge without the authority: exit %d %s", code, stderr)
+	}
 }
 
 // A renewed certificate comes in with a reload, and TLS does not go out by one.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +57,7 @@ var conditions = map[string]struct {
 	"breaker-write": {Red, "Tracker %s fails, so Portico sends it no writes.",
 		"Creates and updates of this tracker fail with status 503. None of them reaches it."},
 	"candidate": {Amber, "The candidate %s is away.", "It serves no client. Nothing is compared with it or copied to it."},
+	"errors":    {Red, "Many requests fail.", "They get a status of 500 or more. Header, log and metrics have the reason of each."},
 	"tracker":   {Red, "The tracker serves no request.", "Requests fail until the configuration is corrected."},
 	"redis":     {Amber, "Redis is unreachable.", "Flag type reads go to the tracker. They are slower, and the tracker has more load."},
 	"state": {Red, "The state database gives no current rules.",
@@ -114,6 +117,12 @@ type Watched struct {
 // soon is how long before its end a certificate is a reason.
 const soon = 14 * 24 * time.Hour
 
+// The failed requests of a minute, and their share, from which they are a reason. The share is that of the alert PorticoHighErrorRate.
+const (
+	manyErrors     = 5
+	manyErrorsRate = .05
+)
+
 // Watch looks once a second, and keeps the totals of each minute, until ctx ends.
 func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
 	for again := true; again; again = upstream.Pause(ctx, time.Second) {
@@ -122,7 +131,9 @@ func (m *Metrics) Watch(ctx context.Context, look func() Watched) {
 }
 
 func (m *Metrics) check(w Watched, now time.Time) {
-	m.endMinute(now)
+	minute := m.endMinute(now)
+	failed := math.Round(minute.ErrorRate * minute.Requests)
+	m.set("errors", "", failed >= manyErrors && minute.ErrorRate > manyErrorsRate, now, fmt.Sprintf("%.0f of %.0f requests within a minute.", failed, minute.Requests))
 	for name, tracker := range w.Trackers {
 		away := false
 		for _, breaker := range tracker.Breakers {

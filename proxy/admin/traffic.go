@@ -78,13 +78,15 @@ func (m *Metrics) totals(now time.Time) totals {
 	return t
 }
 
-// endMinute keeps the totals if a minute is over.
-func (m *Metrics) endMinute(now time.Time) {
+// endMinute keeps the totals if a minute is over. It returns the figures of the last whole minute.
+func (m *Metrics) endMinute(now time.Time) Interval {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now.Sub(m.minutes[len(m.minutes)-1].at) >= time.Minute {
 		m.minutes = append(m.minutes[max(0, len(m.minutes)+1-minutesKept):], m.totals(now))
 	}
+	last := len(m.minutes) - 1
+	return interval(m.minutes[max(0, last-1)], m.minutes[last])
 }
 
 // Traffic returns the figures of the last hour.

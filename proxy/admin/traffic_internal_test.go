@@ -26,6 +26,36 @@ func TestMinutesAreAnHour(t *testing.T) {
 	}
 }
 
+// TestManyErrorsAreAReason for the minute after the one in which they were counted.
+func TestManyErrorsAreAReason(t *testing.T) {
+	for _, c := range []struct {
+		failed, served int
+		want           Level
+	}{{5, 90, Red}, {5, 72, Red}, {4, 0, Green}, {5, 100, Green}} {
+		m := NewMetrics()
+		start := m.minutes[0].at
+		for i := range c.failed + c.served {
+			status := 503
+			if i >= c.failed {
+				status = 404
+			}
+			m.Finished(proxy.Record{Operation: "flag_type.get", Status: status})
+		}
+		m.check(Watched{}, start.Add(time.Second))
+		before := m.Alarm()
+		m.check(Watched{}, start.Add(time.Minute))
+		alarm := m.Alarm()
+		m.check(Watched{}, start.Add(2*time.Minute))
+		after := m.Alarm()
+		if before.Level != Green || alarm.Level != c.want || after.Level != Green {
+			t.Errorf("%d of %d failed: %+v, then %+v, then %+v", c.failed, c.failed+c.served, before, alarm, after)
+		}
+		if c.want == Red && c.served == 90 && (alarm.Reasons[0].Code != "errors" || alarm.Reasons[0].Cause != "5 of 95 requests within a minute.") {
+			t.Errorf("the reason is %+v", alarm.Reasons[0])
+		}
+	}
+}
+
 func TestNearlyFull(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,6 +135,16 @@ func TestAcceptedConnectionIsServedAtTheStop(t *testing.T) {
 	t.Errorf("no request was served in %d rounds", rounds)
 }
 
+// TestTheUnitStartsAgainUntilItSucceeds: with the limit of systemd, five failures in a row, as while PostgreSQL is not there yet, end the
+// service and its socket for good.
+func TestTheUnitStartsAgainUntilItSucceeds(t *testing.T) {
+	unit := read(t, "../../deploy/systemd/portico.service")
+	before, _, _ := strings.Cut(unit, "\n[Service]\n")
+	if !strings.Contains(before, "\nStartLimitIntervalSec=0\n") || !strings.Contains(unit, "\nRestart=always\n") {
+		t.Error("systemd gives up on Portico")
+	}
+}
+
 // TestInheritedSocketsAreChecked: a socket without a known name, or one for operators that is open to other machines without
 // authentication, ends the program.
 func TestInheritedSocketsAreChecked(t *testing.T) {
@@ -211,7 +222,11 @@ func sqliteStore(t *testing.T) store {
 }
 
 func postgresStore(t *testing.T) store {
-	url := process.Postgres(t)
+	dsn := process.Postgres(t)
+	server, err := url.Parse(dsn)
+	must(t, err)
+	name := strings.TrimPrefix(server.Path, "/")
+	server.Path = "/template1"
 	dump := filepath.Join(t.TempDir(), "portico.sql")
 	run := func(t *testing.T, name string, args ...string) {
 		t.Helper()
@@ -220,10 +235,15 @@ func postgresStore(t *testing.T) store {
 		}
 	}
 	return store{
-		url: url, driver: "pgx", dsn: url,
-		backup: func(t *testing.T) { run(t, "pg_dump", "--clean", "--if-exists", "--file", dump, url) },
+		url: dsn, driver: "pgx", dsn: dsn,
+		backup: func(t *testing.T) {
+			run(t, "pg_dump", "--file", dump, dsn)
+			execute(t, "pgx", dsn, "CREATE TABLE portico_later (signature TEXT REFERENCES portico_findings (signature))") // by a newer version
+		},
 		restore: func(t *testing.T) {
-			run(t, "psql", "--set", "ON_ERROR_STOP=1", "--single-transaction", "--file", dump, url)
+			run(t, "dropdb", "--maintenance-db", server.String(), name)
+			run(t, "createdb", "--maintenance-db", server.String(), name)
+			run(t, "psql", "--set", "ON_ERROR_STOP=1", "--single-transaction", "--file", dump, dsn)
 		},
 	}
 }

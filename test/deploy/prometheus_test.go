@@ -380,13 +380,16 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	half := `portico_breaker_state{breaker="read",state="half-open",tracker="main"} 1` // the state of most of the time
 	o.fires(false, []string{o.until(condition("breaker-read", "main", 1), half)}, "PorticoTrackerDown")
 	o.alarms(admin.Red, "breaker-read", "main", strings.TrimPrefix(o.mainURL, "http://")+": connection refused")
-	for range 20 {
+	for range 4 { // one more would be a reason of the alarm
 		o.read("/rest/bug/1/attachment")
 	}
-	failed := o.until(`portico_requests_total{operation="attachment.list",reason="breaker-open",status_class="5xx"} 20`)
+	failed := o.until(`portico_requests_total{operation="attachment.list",reason="breaker-open",status_class="5xx"} 4`)
 	o.fires(true, []string{failed}, "PorticoTrackerDown", "PorticoHighErrorRate")
 	o.main.Start(t)
 	o.until(condition("breaker-read", "main", 0), condition("breaker-write", "main", 0))
+	if closed := regexp.MustCompile(`.*"to":"closed".*`).FindString(o.Err.String()); !strings.Contains(closed, `"level":"INFO","msg":"breaker changed"`) || strings.Contains(closed, "refused") {
+		t.Errorf("a tracker that is back is said to fail: %s", closed)
+	}
 
 	o.next.Kill(t)
 	o.fires(false, []string{o.until(condition("candidate", "next", 1), condition("breaker-read", "next", 0))}, "PorticoCandidateAway")

@@ -46,6 +46,14 @@ func KeyPair(t testing.TB) (certFile, keyFile string) {
 	return (&Authority{cert: certificate(1, "portico")}).Issue(t, 1)
 }
 
+// EndedKeyPair is KeyPair for a certificate that was valid until the second of January 2020.
+func EndedKeyPair(t testing.TB) (certFile, keyFile string) {
+	t.Helper()
+	ended := certificate(1, "portico")
+	ended.NotAfter = time.Date(2020, 1, 2, 0, 0, 0, 0, time.UTC)
+	return (&Authority{cert: ended}).sign(t, ended)
+}
+
 func certificate(serial int64, name string) *x509.Certificate {
 	return &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},

@@ -138,9 +138,12 @@ func (s *Switchover) unread(err error) {
 	former := s.stale
 	if s.stale = ""; err != nil {
 		s.stale = err.Error()
-		if former == "" {
-			s.settings.Logger.Warn("rules of other processes are unknown here; the last known ones stay in force, and soon writes are refused", "cause", err)
-		}
+	}
+	switch {
+	case former == "" && err != nil:
+		s.settings.Logger.Warn("rules of other processes are unknown here; the last known ones stay in force, and soon writes are refused", "cause", err)
+	case former != "" && err == nil:
+		s.settings.Logger.Info("rules of other processes are known again")
 	}
 }
 

@@ -3,11 +3,14 @@ package switchover
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"portico/mapping"
+	"portico/test/process"
 	"portico/upstream/state"
 )
 
@@ -36,6 +39,22 @@ func TestSettingsAreReplacedInPlace(t *testing.T) {
 	b.configure(t, always(PhaseOldCompare, PhaseOld))
 	if status := b.Status(); status.Version != 3 || status.Source != state.SourceConfig || b.by(t, "k", ofBugs("1")) != "old" {
 		t.Errorf("other configured rules are not in force: %+v", status)
+	}
+}
+
+// TestTheLogSaysThatTheStoreIsAwayAndBack, once each.
+func TestTheLogSaysThatTheStoreIsAwayAndBack(t *testing.T) {
+	store, log := openDisturbed(t), &process.Output{}
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseOld, PhaseOld))
+	b.set(t, func(s *Settings) { s.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	back := store.away()
+	_, _ = b.refresh(t.Context()), b.refresh(t.Context())
+	back()
+	_, _ = b.refresh(t.Context()), b.refresh(t.Context())
+	for _, line := range []string{`level=WARN msg="rules of other processes are unknown here;`, `level=INFO msg="rules of other processes are known again"`} {
+		if n := strings.Count(log.String(), line); n != 1 {
+			t.Errorf("%d lines have %s:\n%s", n, line, log)
+		}
 	}
 }
 

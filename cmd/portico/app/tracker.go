@@ -102,8 +102,12 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	}
 	options.Break.OnChange = func(change transport.Change) {
 		metrics.Breaker(label, change.Breaker, change.To)
-		logger.Warn("breaker changed", "tracker", label, "breaker", change.Breaker,
-			"from", change.From, "to", change.To, "reason", change.Reason, "address", address, "cause", change.Cause)
+		changed := logger.With("tracker", label, "breaker", change.Breaker, "from", change.From, "to", change.To, "address", address)
+		if change.To == transport.Closed { // what it failed with is over
+			changed.Info("breaker changed")
+			return
+		}
+		changed.Warn("breaker changed", "reason", change.Reason, "cause", change.Cause)
 	}
 	held := rt.now().stacks[label]
 	if held == nil || held.key != key {

@@ -144,6 +144,12 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{"c.yaml:1:1: warning: cache.redis: is embedded, so each process has a cache of its own, but state is PostgreSQL, which several processes share: " +
 				"name a Redis server that they share",
 				"c.yaml:2:8: warning: state: holds a password in clear: better set PORTICO_STATE in the environment"}},
+		{"slash in a password of the state", withTracker + "cache: {scope: off}\nstate: postgres://me:hun/ter2@db/portico\n",
+			[]string{"c.yaml:3:8: state: is not a URL; in a password write % as %25, / as %2F, ? as %3F and # as %23"}},
+		{"slash in a password of digits", withTracker + "cache: {scope: off}\nstate: postgres://me:12/ter2@db/portico\n",
+			[]string{"c.yaml:3:8: state: has an @ behind its host; in a password write % as %25, / as %2F, ? as %3F and # as %23"}},
+		{"slash in a password of Redis", withTracker + "cache: {redis: 'redis://:hun/ter2@cache'}\n",
+			[]string{"c.yaml:2:16: cache.redis: REDACTED: is not a URL; in a password write % as %25, / as %2F, ? as %3F and # as %23"}},
 		{"no room for the payloads kept in memory", withTracker + "limits: {body: 4KiB}\n", nil},
 		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
@@ -350,6 +356,7 @@ func TestStateProblemsNameTheKey(t *testing.T) {
 func TestListenersAndFilesAreChecked(t *testing.T) {
 	cert, key := process.KeyPair(t)
 	_, otherKey := process.KeyPair(t)
+	ended, endedKey := process.EndedKeyPair(t)
 	pair, junk := "cert_file: "+cert+", key_file: "+key, writeFile(t, "junk.pem", "no PEM here")
 	tracker := func(more string) string { return "trackers: {main: {url: 'https://a/', " + more + "}}\n" }
 	for _, c := range []struct{ name, yaml, want string }{
@@ -369,6 +376,8 @@ func TestListenersAndFilesAreChecked(t *testing.T) {
 		{"text of UTF-16", withTracker + "admin: {token_file: " + writeFile(t, "wide", "0\x001\x002\x003\x004\x005\x006\x007\x00") + "}\n", "is not one line of text"},
 		{"token of a Windows editor", withTracker + "admin: {token_file: " + writeFile(t, "crlf", "0123456789abcdef\r\n") + "}\n", ""},
 		{"bytes of the cache", withTracker + "cache: {secret_file: " + writeFile(t, "bytes", " \x00\n23456789abcdef\x01") + "}\n", ""},
+		{"certificate that has ended", withTracker + "tls: {cert_file: " + ended + ", key_file: " + endedKey + "}\n",
+			"c.yaml:2:18: warning: tls.cert_file: its certificate ended on 2020-01-02"},
 		{"certificate alone", withTracker + "tls: {cert_file: " + cert + "}\n", "c.yaml:2:18: tls.cert_file: cert_file and key_file need each other"},
 		{"key alone", withTracker + "admin: {tls: {key_file: " + key + "}}\n", "c.yaml:2:14: admin.tls.cert_file: cert_file and key_file need each other"},
 		{"key of another", withTracker + "tls: {cert_file: " + cert + ", key_file: " + otherKey + "}\n",
@@ -470,6 +479,10 @@ func TestRedactURL(t *testing.T) {
 		"me:hunter2@host":                 "REDACTED",
 		"https://me:hunter2@ho st/":       "REDACTED",
 		"redis://host/?password=hunter2;": "redis://host/",
+		"postgres://me:12/hunter2@host/d": "REDACTED",
+		"postgres://me:12?hunter2@host/d": "REDACTED",
+		"postgres://me:12#hunter2@host/d": "REDACTED",
+		"postgres://me@12/hunter2@host/d": "REDACTED",
 	} {
 		if got := RedactURL(text); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

@@ -75,13 +75,21 @@ func Printable(text string) string {
 }
 
 // RedactURL removes what may be secret from a URL before it is printed: name and password, and the values of the query. What is
-// no URL, but could have a name and password in it, is not printed at all.
+// no URL, but could have a name and password in it, is not printed at all. Nor is a URL of a database with another @: a password with a / in
+// it ends early.
 func RedactURL(text string) string {
 	if address, err := netip.ParseAddrPort(text); err == nil {
 		return address.String() // it stands where a URL should, and is no secret
 	}
 	u, err := url.Parse(text)
-	if err != nil || (u.Opaque != "" || u.Scheme == "") && strings.Contains(text, "@") {
+	if err != nil {
+		return Redacted
+	}
+	login := 0
+	if u.User != nil && u.Scheme != "" {
+		login = 1
+	}
+	if web := u.Opaque == "" && strings.HasPrefix(u.Scheme, "http"); !web && strings.Count(text, "@") > login {
 		return Redacted
 	}
 	if u.User != nil {

@@ -80,8 +80,13 @@ func (c *checker) files(k key) {
 		}
 		k.path = join(k.path, named)
 	case KeyPair:
-		_, err = TLSFiles{KeyPair: value}.Client()
 		k.path = join(k.path, "cert_file")
+		settings, failed := TLSFiles{KeyPair: value}.Client()
+		if err = failed; err == nil && value.On() {
+			if ends := settings.Certificates[0].Leaf.NotAfter; ends.Before(time.Now()) {
+				c.warnf(k.path, "its certificate ended on %s", ends.Format(time.DateOnly))
+			}
+		}
 	case string:
 		if k.tag.Get("holds") == "certificates" {
 			_, err = TLSFiles{CAFile: value}.Client()
@@ -180,7 +185,7 @@ func (t *Tracker) SentHost() transport.Host {
 // baseURL checks the address of a tracker or a collector. login is what to use in place of a name and password, and certificates
 // says that certificates are given for it.
 func (c *checker) baseURL(key, text, login string, certificates bool) {
-	u, err := parseURL(text)
+	u, err := parseURL(text, "write http://HOST:PORT/ or https://HOST/")
 	problem, last, port := "", path.Base(u.Path), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	switch {
 	case err != nil:
@@ -211,15 +216,25 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 
 // parseURL parses a URL, with an error for a port that cannot be connected to. Errors do not repeat the text, which may hold a
 // password. The URL is never nil.
-func parseURL(text string) (*url.URL, error) {
+func parseURL(text, remedy string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return &url.URL{}, errors.New("is not a URL; write http://HOST:PORT/ or https://HOST/")
+		return &url.URL{}, errors.New("is not a URL; " + remedy)
 	}
 	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
 		return u, fmt.Errorf("has %q for a port, which is not one from 1 to 65535", u.Port())
 	}
 	return u, nil
+}
+
+// parseDatabase is parseURL for a database, whose password may have any character.
+func parseDatabase(text string) (*url.URL, error) {
+	const remedy = "in a password write % as %25, / as %2F, ? as %3F and # as %23"
+	u, err := parseURL(text, remedy)
+	if strings.Contains(u.EscapedPath(), "@") {
+		err = errors.New("has an @ behind its host; " + remedy)
+	}
+	return u, err
 }
 
 // rules checks rules, which stand in a section, with the code that start-up uses.
@@ -308,7 +323,7 @@ func (c *checker) redis() {
 		c.errorf("cache.local_ttl", "%s is longer than ttl (%s)", c.Cache.LocalTTL, c.Cache.TTL)
 	}
 	r := &c.Cache.Redis
-	u, err := parseURL(r.URL)
+	u, err := parseDatabase(r.URL)
 	switch {
 	case r.URL == "" && len(r.Addrs) == 0:
 		c.errorf(key, "names no server: write embedded, a URL, or addrs")
@@ -353,7 +368,7 @@ func (c *checker) state() {
 	if strings.HasPrefix(c.State, "sqlite:") {
 		return
 	}
-	u, err := parseURL(c.State)
+	u, err := parseDatabase(c.State)
 	if err != nil {
 		c.errorf("state", "%s", err)
 	}
