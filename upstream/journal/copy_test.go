@@ -368,42 +368,46 @@ func TestUnknownCommentIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatTheDataBringIsNotCopied: of the updates that are recorded while the data are copied, some are in the copy.
+// TestWhatTheDataBringIsNotCopied: of the updates that are recorded while the data are copied, some are in the copy, whatever the clock of the target says.
 func TestWhatTheDataBringIsNotCopied(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	must(t, s.operator().Start(t.Context()))
-	id := s.attachments(t, s.main, "1")[0].ID
-	said := func(text string) upstream.Call {
-		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: &text}}
-	}
-	set := rename(id, "set")
-	set.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+", New: new(true)}}
-	now := time.Now()
-	s.clock.Store(&now)
-	for _, call := range []upstream.Call{said("brought"), set, said("twice")} {
-		must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err)
-		s.write(t, j, call)
-	}
-	s.clock.Store(new(now.Add(5 * time.Second)))
-	s.write(t, j, said("later"))
-	s.write(t, j, said("twice"))
-	s.clock.Store(new(now.Add(10 * time.Second)))
-	must(t, s.operator().Resume(t.Context()))
-	s.drained(t, state.JournalApplied)
-	comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
-	must(t, err)
-	counts := map[string]int{}
-	for _, one := range comments {
-		for _, text := range []string{"brought", "later", "twice"} {
-			counts[text] += strings.Count(one.Text, text)
-		}
-	}
-	if want := map[string]int{"brought": 1, "later": 1, "twice": 3}; !maps.Equal(counts, want) { // which of both is there cannot be told
-		t.Errorf("the receiver has the comments %v, want %v", counts, want)
-	}
-	if got, want := s.attachments(t, s.next, "1")[0].Flags, s.attachments(t, s.main, "1")[0].Flags; len(got) != len(want) {
-		t.Errorf("the receiver has the flags %v, want %v", got, want)
+	for _, skew := range []time.Duration{0, -10 * time.Minute} {
+		t.Run(skew.String(), func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			id := s.attachments(t, s.main, "1")[0].ID
+			said := func(text string) upstream.Call {
+				return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: &text}}
+			}
+			set := rename(id, "set")
+			set.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+", New: new(true)}}
+			now := time.Now().Add(skew)
+			s.clock.Store(&now)
+			for _, call := range []upstream.Call{said("brought"), set, said("twice")} {
+				must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err)
+				s.write(t, j, call)
+			}
+			s.clock.Store(new(now.Add(5 * time.Second)))
+			s.write(t, j, said("later"))
+			s.write(t, j, said("twice"))
+			s.clock.Store(new(now.Add(10 * time.Second)))
+			must(t, s.operator().Resume(t.Context()))
+			s.drained(t, state.JournalApplied)
+			comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+			must(t, err)
+			counts := map[string]int{}
+			for _, one := range comments {
+				for _, text := range []string{"brought", "later", "twice"} {
+					counts[text] += strings.Count(one.Text, text)
+				}
+			}
+			if want := map[string]int{"brought": 1, "later": 1, "twice": 3}; !maps.Equal(counts, want) { // which of both is there cannot be told
+				t.Errorf("the receiver has the comments %v, want %v", counts, want)
+			}
+			if got, want := s.attachments(t, s.next, "1")[0].Flags, s.attachments(t, s.main, "1")[0].Flags; len(got) != len(want) {
+				t.Errorf("the receiver has the flags %v, want %v", got, want)
+			}
+		})
 	}
 }
 

@@ -34,10 +34,15 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	if !ok {
 		return nil, nil
 	}
-	shown, err := s.of.present(ctx, target)
-	shown = slices.DeleteFunc(shown, func(one thing) bool { return one.before(s.entry.Begun) })
-	made, failed := s.of.matches(ctx, target, slices.Clone(shown))
-	if err = cmp.Or(err, failed); err != nil || len(made) == 0 {
+	all, err := s.of.present(ctx, target)
+	var shown, made []thing
+	for _, skew := range []time.Duration{0, maxSkew} { // the clock of the target may be wrong
+		if err == nil && len(made) == 0 {
+			shown = slices.DeleteFunc(slices.Clone(all), func(one thing) bool { return one.before(s.entry.Begun.Add(-skew)) })
+			made, err = s.of.matches(ctx, target, slices.Clone(shown))
+		}
+	}
+	if err != nil || len(made) == 0 {
 		return nil, err
 	}
 	if !isBlank(*s.of.comment) { // other comments may be from the same second
@@ -60,7 +65,7 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	return fit[:min(1, len(fit))], err
 }
 
-// maxSkew is how much earlier a tracker may date what looks like a create, because its clock is wrong, so that an operator is asked.
+// maxSkew is how much earlier a tracker with a wrong clock may date what a write has made. Where that could be a create, an operator is asked.
 const maxSkew = 24 * time.Hour
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
