@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"context"
 	"bytes"
 	"cmp"
 	"encoding/base64"
@@ -554,6 +555,27 @@ func TestARefusalSaysWhatIsMissing(t *testing.T) {
 		if all := s.drained(t, state.JournalParked); !strings.HasPrefix(all[0].Reason, want+": next refuses it") {
 			t.Errorf("the reason is %q, want %s", all[0].Reason, want)
 		}
+	}
+}
+
+// TestARefusalNamesItsTracker also where the target hides what the copy must have.
+func TestARefusalNamesItsTracker(t *testing.T) {
+	s := set(t)
+	comments := s.settings.Comments
+	s.settings.Comments = func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]upstream.Comment, error) {
+		if tracker == "main" {
+			return nil, &mapping.Error{Code: 102, Status: 401, Message: "no"}
+		}
+		return comments(ctx, tracker, caller, attachment)
+	}
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	call := rename(1, "said")
+	call.UpdateAttachments.Comment = new("said once")
+	s.write(t, j, call)
+	must(t, s.operator().Resume(t.Context()))
+	if got, want := s.drained(t, state.JournalParked)[0].Reason, "missing bug: main refuses it: no"; got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
 	}
 }
 

@@ -42,8 +42,11 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 			made, err = s.of.matches(ctx, target, slices.Clone(shown))
 		}
 	}
-	if err != nil || len(made) == 0 {
-		return nil, err
+	if err != nil {
+		return nil, targetError{err}
+	}
+	if len(made) == 0 {
+		return nil, nil
 	}
 	if !isBlank(*s.of.comment) { // other comments may be from the same second
 		shown = made
@@ -201,9 +204,10 @@ func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, c
 	if !ok {
 		return nil, nil, nil, nil
 	}
-	if clients, err = target.flags(ctx, attachment); err == nil {
-		shown, err = at.flags(ctx, attachment)
+	if clients, err = target.flags(ctx, attachment); err != nil {
+		return nil, nil, nil, targetError{err}
 	}
+	shown, err = at.flags(ctx, attachment)
 	copies = slices.DeleteFunc(without(shown, clients), func(one thing) bool {
 		return s.names(one) || !s.settings.Pairs.Born("flag", s.entry.Receiver, one.ID)
 	})
