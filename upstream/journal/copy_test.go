@@ -1,9 +1,9 @@
 package journal_test
 
 import (
-	"context"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
