@@ -105,9 +105,19 @@ func (s *step) again(counts bool, cause error) {
 // codeHidden says that the caller may not read an attachment, which its submitter may change nevertheless (tracker-behaviour.md section 5).
 const codeHidden = 304
 
+// targetError is an error of the target, which is asked what the copy must have.
+type targetError struct{ error }
+
+// Unwrap returns the error of the call.
+func (e targetError) Unwrap() error { return e.error }
+
 // failed notes why an attempt failed. A tracker that refuses a write would refuse it again, unless it lacks what another lane will make.
 func (s *step) failed(cause error) {
 	refusal, ok := errors.AsType[*mapping.Error](cause)
+	by := s.entry.Receiver
+	if _, asked := errors.AsType[targetError](cause); asked || s.entry.Status == state.JournalBegun {
+		by = s.entry.Target
+	}
 	switch {
 	case errors.Is(cause, errNoPlace):
 		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
@@ -119,7 +129,7 @@ func (s *step) failed(cause error) {
 		s.entry.Next = time.Now()
 	case ok && (refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429 ||
 		refusal.Code == mapping.CodeTooLarge || refusal.Reason == mapping.ReasonInexpressive):
-		s.park("%s: %s refuses it: %s", lacks(refusal), s.entry.Receiver, refusal.Message)
+		s.park("%s: %s refuses it: %s", lacks(refusal), by, refusal.Message)
 	default:
 		s.again(true, cause)
 	}

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -368,42 +369,46 @@ func TestUnknownCommentIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatTheDataBringIsNotCopied: of the updates that are recorded while the data are copied, some are in the copy.
+// TestWhatTheDataBringIsNotCopied: of the updates that are recorded while the data are copied, some are in the copy, whatever the clock of the target says.
 func TestWhatTheDataBringIsNotCopied(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	must(t, s.operator().Start(t.Context()))
-	id := s.attachments(t, s.main, "1")[0].ID
-	said := func(text string) upstream.Call {
-		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: &text}}
-	}
-	set := rename(id, "set")
-	set.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+", New: new(true)}}
-	now := time.Now()
-	s.clock.Store(&now)
-	for _, call := range []upstream.Call{said("brought"), set, said("twice")} {
-		must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err)
-		s.write(t, j, call)
-	}
-	s.clock.Store(new(now.Add(5 * time.Second)))
-	s.write(t, j, said("later"))
-	s.write(t, j, said("twice"))
-	s.clock.Store(new(now.Add(10 * time.Second)))
-	must(t, s.operator().Resume(t.Context()))
-	s.drained(t, state.JournalApplied)
-	comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
-	must(t, err)
-	counts := map[string]int{}
-	for _, one := range comments {
-		for _, text := range []string{"brought", "later", "twice"} {
-			counts[text] += strings.Count(one.Text, text)
-		}
-	}
-	if want := map[string]int{"brought": 1, "later": 1, "twice": 3}; !maps.Equal(counts, want) { // which of both is there cannot be told
-		t.Errorf("the receiver has the comments %v, want %v", counts, want)
-	}
-	if got, want := s.attachments(t, s.next, "1")[0].Flags, s.attachments(t, s.main, "1")[0].Flags; len(got) != len(want) {
-		t.Errorf("the receiver has the flags %v, want %v", got, want)
+	for _, skew := range []time.Duration{0, -10 * time.Minute} {
+		t.Run(skew.String(), func(t *testing.T) {
+			s := set(t)
+			j := s.start(t)
+			must(t, s.operator().Start(t.Context()))
+			id := s.attachments(t, s.main, "1")[0].ID
+			said := func(text string) upstream.Call {
+				return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{id}, Comment: &text}}
+			}
+			set := rename(id, "set")
+			set.UpdateAttachments.Flags = []mapping.FlagChange{{Name: new("review"), Status: "+", New: new(true)}}
+			now := time.Now().Add(skew)
+			s.clock.Store(&now)
+			for _, call := range []upstream.Call{said("brought"), set, said("twice")} {
+				must(t, call.Make(t.Context(), s.next.Tracker, s.caller()).Err)
+				s.write(t, j, call)
+			}
+			s.clock.Store(new(now.Add(5 * time.Second)))
+			s.write(t, j, said("later"))
+			s.write(t, j, said("twice"))
+			s.clock.Store(new(now.Add(10 * time.Second)))
+			must(t, s.operator().Resume(t.Context()))
+			s.drained(t, state.JournalApplied)
+			comments, err := s.settings.Comments(t.Context(), "next", s.caller(), id)
+			must(t, err)
+			counts := map[string]int{}
+			for _, one := range comments {
+				for _, text := range []string{"brought", "later", "twice"} {
+					counts[text] += strings.Count(one.Text, text)
+				}
+			}
+			if want := map[string]int{"brought": 1, "later": 1, "twice": 3}; !maps.Equal(counts, want) { // which of both is there cannot be told
+				t.Errorf("the receiver has the comments %v, want %v", counts, want)
+			}
+			if got, want := s.attachments(t, s.next, "1")[0].Flags, s.attachments(t, s.main, "1")[0].Flags; len(got) != len(want) {
+				t.Errorf("the receiver has the flags %v, want %v", got, want)
+			}
+		})
 	}
 }
 
@@ -550,6 +555,27 @@ func TestARefusalSaysWhatIsMissing(t *testing.T) {
 		if all := s.drained(t, state.JournalParked); !strings.HasPrefix(all[0].Reason, want+": next refuses it") {
 			t.Errorf("the reason is %q, want %s", all[0].Reason, want)
 		}
+	}
+}
+
+// TestARefusalNamesItsTracker also where the target hides what the copy must have.
+func TestARefusalNamesItsTracker(t *testing.T) {
+	s := set(t)
+	comments := s.settings.Comments
+	s.settings.Comments = func(ctx context.Context, tracker string, caller upstream.Caller, attachment int64) (map[int64]upstream.Comment, error) {
+		if tracker == "main" {
+			return nil, &mapping.Error{Code: 102, Status: 401, Message: "no"}
+		}
+		return comments(ctx, tracker, caller, attachment)
+	}
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	call := rename(1, "said")
+	call.UpdateAttachments.Comment = new("said once")
+	s.write(t, j, call)
+	must(t, s.operator().Resume(t.Context()))
+	if got, want := s.drained(t, state.JournalParked)[0].Reason, "missing bug: main refuses it: no"; got != want {
+		t.Errorf("the reason is %q, want %q", got, want)
 	}
 }
 

@@ -34,11 +34,19 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	if !ok {
 		return nil, nil
 	}
-	shown, err := s.of.present(ctx, target)
-	shown = slices.DeleteFunc(shown, func(one thing) bool { return one.before(s.entry.Begun) })
-	made, failed := s.of.matches(ctx, target, slices.Clone(shown))
-	if err = cmp.Or(err, failed); err != nil || len(made) == 0 {
-		return nil, err
+	all, err := s.of.present(ctx, target)
+	var shown, made []thing
+	for _, skew := range []time.Duration{0, maxSkew} { // the clock of the target may be wrong
+		if err == nil && len(made) == 0 {
+			shown = slices.DeleteFunc(slices.Clone(all), func(one thing) bool { return one.before(s.entry.Begun.Add(-skew)) })
+			made, err = s.of.matches(ctx, target, slices.Clone(shown))
+		}
+	}
+	if err != nil {
+		return nil, targetError{err}
+	}
+	if len(made) == 0 {
+		return nil, nil
 	}
 	if !isBlank(*s.of.comment) { // other comments may be from the same second
 		shown = made
@@ -60,7 +68,7 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	return fit[:min(1, len(fit))], err
 }
 
-// maxSkew is how much earlier a tracker may date what looks like a create, because its clock is wrong, so that an operator is asked.
+// maxSkew is how much earlier a tracker with a wrong clock may date what a write has made. Where that could be a create, an operator is asked.
 const maxSkew = 24 * time.Hour
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown.
@@ -196,9 +204,10 @@ func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, c
 	if !ok {
 		return nil, nil, nil, nil
 	}
-	if clients, err = target.flags(ctx, attachment); err == nil {
-		shown, err = at.flags(ctx, attachment)
+	if clients, err = target.flags(ctx, attachment); err != nil {
+		return nil, nil, nil, targetError{err}
 	}
+	shown, err = at.flags(ctx, attachment)
 	copies = slices.DeleteFunc(without(shown, clients), func(one thing) bool {
 		return s.names(one) || !s.settings.Pairs.Born("flag", s.entry.Receiver, one.ID)
 	})

@@ -86,20 +86,20 @@ func writeLeases(entries []JournalEntry) []string {
 	return names
 }
 
-// uncopied selects whether a lane has copies for a tracker that are not made yet. Those that a kill has stopped do not count.
-const uncopied = "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE " + unfinished + ` AND status <> 'parked' AND lane = ? AND receiver = ?)
+// uncopied selects whether a tracker has still to get copies of a lane or of the object itself. Those that a kill has stopped do not count.
+const uncopied = "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE " + unfinished + ` AND status <> 'parked' AND receiver = ? AND (lane = ? OR made <> '' AND made = ?))
 	AND NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE killed_to = ?)`
 
 // BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
-// them, and while the target has still to get a copy of an earlier update, which would overwrite this one: rules do not move a write before,
-// but the bug of an attachment may move to another product. The entries get their numbers.
+// them, and while the target has still to get the attachment of an update, or a copy of an earlier one, which would overwrite it: rules do not move a
+// write before, but the bug of an attachment may move to another product. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	err = s.share(ctx, "beginning a journalled write", func(tx *session) {
 		tx.take(writeLeases(entries), holder, lasts)
 		for i := range entries {
 			e := &entries[i]
 			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
-			if e.Operation == mapping.OpUpdateAttachments && one[bool](tx, uncopied, e.Lane, e.Target, e.Target) {
+			if e.Operation == mapping.OpUpdateAttachments && one[bool](tx, uncopied, e.Target, e.Lane, e.Lane, e.Target) {
 				tx.fail(errHeld)
 			}
 			e.Seq = one[int64](tx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)

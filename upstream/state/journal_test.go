@@ -161,31 +161,38 @@ func TestUnknownUpdateHoldsItsLane(t *testing.T) {
 	})
 }
 
-// TestAnUpdateWaitsForCopiesToItsTarget: the bug of an attachment may move to a product that the other tracker writes, and the copy of an earlier update
-// would overwrite a later one there.
+// TestAnUpdateWaitsForCopiesToItsTarget: the bug of an attachment may move to a product that the other tracker writes. It may not have the attachment
+// yet, and the copy of an earlier update would overwrite a later one there.
 func TestAnUpdateWaitsForCopiesToItsTarget(t *testing.T) {
-	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
-		begins := func(target string, want bool) {
-			t.Helper()
-			update := intent("attachment 1")
-			update.Operation, update.Target = mapping.OpUpdateAttachments, target
-			entries := []JournalEntry{update}
-			taken, err := s.BeginJournal(t.Context(), "b", time.Minute, entries)
-			if must(t, err); taken != want {
-				t.Errorf("an update of %s begins: %v, want %v", target, taken, want)
-			}
-			if taken {
-				end(t, s, "b", JournalRefused, entries)
-			}
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) { updateWaits(t, s, "bug 1", "attachment 1") })
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) { updateWaits(t, s, "attachment 1", "") })
+}
+
+// updateWaits has an update of attachment 1 wait for the copy of a write in a lane that has made an object.
+func updateWaits(t *testing.T, s *Store, lane, made string) {
+	t.Helper()
+	begins := func(target string, want bool) {
+		t.Helper()
+		update := intent("attachment 1")
+		update.Operation, update.Target = mapping.OpUpdateAttachments, target
+		entries := []JournalEntry{update}
+		taken, err := s.BeginJournal(t.Context(), "b", time.Minute, entries)
+		if must(t, err); taken != want {
+			t.Errorf("an update of %s begins: %v, want %v", target, taken, want)
 		}
-		end(t, s, "a", JournalPending, begin(t, s, "a", "attachment 1"))
-		begins("main", true)
-		begins("next", false)
-		must(t, s.KillJournal(t.Context(), "next", Record{Actor: "me"}))
-		begins("next", true) // nothing waits for a kill
-		must(t, s.ResumeJournal(t.Context(), Record{Actor: "me"}))
-		begins("next", true) // an operator decides about the copy by now
-	})
+		if taken {
+			end(t, s, "b", JournalRefused, entries)
+		}
+	}
+	first := begin(t, s, "a", lane)
+	first[0].Made = made
+	end(t, s, "a", JournalPending, first)
+	begins("main", true)
+	begins("next", false)
+	must(t, s.KillJournal(t.Context(), "next", Record{Actor: "me"}))
+	begins("next", true) // nothing waits for a kill
+	must(t, s.ResumeJournal(t.Context(), Record{Actor: "me"}))
+	begins("next", true) // an operator decides about the copy by now
 }
 
 func TestJournalGivesWhatIsDue(t *testing.T) {

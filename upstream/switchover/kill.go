@@ -13,8 +13,12 @@ import (
 // the store cannot be told: an *UndeliveredError says that other processes do not
 // know yet. The store is told as soon as it can be.
 func (s *Switchover) Kill(ctx context.Context, actor, reason string) error {
+	at := s.now().UTC()
+	if revived := s.rules.Load().source.Revived; revived.After(at) { // by the clock of another process
+		at = revived
+	}
 	s.undelivered.Store(new("it is being told"))
-	s.pending.Store(&Kill{Actor: actor, Reason: reason, At: s.now().UTC(), Old: s.names[oldSide]})
+	s.pending.Store(&Kill{Actor: actor, Reason: reason, At: at, Old: s.names[oldSide]})
 	s.reinstall()
 	// A store that is not told in time is told by watch.
 	ctx, cancel := context.WithTimeout(ctx, s.timing.kill)

@@ -134,6 +134,21 @@ func TestAKillThatComesBackLate(t *testing.T) {
 	}
 }
 
+// TestAKillAfterARevivalCounts although the clock of the process that has revived the rules is ahead.
+func TestAKillAfterARevivalCounts(t *testing.T) {
+	store := openDisturbed(t)
+	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	ahead := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))
+	ahead.clock.pass(time.Minute)
+	must(t, ahead.Kill(t.Context(), "bob", "it burns"))
+	store.exec("DELETE FROM portico_leases") // the barrier does not wait for b
+	must(t, errors.Join(ahead.Revive(t.Context(), "bob", "it is out"), b.refresh(t.Context())))
+	if err := b.Kill(t.Context(), "ann", "it burns again"); err != nil || b.Status().Killed == nil {
+		t.Errorf("the rules are %+v (%v)", b.Status().Killed, err)
+	}
+	b.wantStored(t)
+}
+
 func TestAKillIsNotStoredAgainAfterARevival(t *testing.T) {
 	store := openDisturbed(t)
 	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseNew))

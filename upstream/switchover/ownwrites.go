@@ -54,19 +54,28 @@ func (s *Switchover) followWrites(ctx context.Context, info *callInfo, writes []
 	for len(writes) > 0 && writes[0].side != elsewhere {
 		writes = writes[1:]
 	}
-	if info.isWriter(chosen) {
+	hasAll := info.isWriter(chosen) // except where the bug of a write has moved to another product
+	if hasAll && chosen.object.kind == typesObject {
 		return
 	}
 	for i := len(writes) - 1; i >= 0; i-- {
 		if !s.concerns(ctx, info, &writes[i], chosen) {
 			continue
 		}
-		if writes[i].side == elsewhere {
+		if writes[i].side == elsewhere && (!hasAll || s.waits(ctx, info, &writes[i])) {
 			// What was just written at one tracker is not at the other, so nothing is compared.
 			chosen.side, chosen.phase, chosen.followed = elsewhere, [...]Phase{PhaseOld, PhaseNew}[elsewhere], true
 		}
 		return
 	}
+}
+
+// waits reports whether a write is not copied yet.
+func (s *Switchover) waits(ctx context.Context, info *callInfo, w *written) bool {
+	if len(info.uncopied) == 0 {
+		info.uncopied, _ = s.ownUncopied(ctx, info)
+	}
+	return slices.ContainsFunc(info.uncopied, func(one written) bool { return one.side == w.side && one.object == w.object })
 }
 
 // concerns reports whether a write shows in a read of an object.
@@ -111,14 +120,20 @@ func (s *Switchover) forgotten(info *callInfo, routes []route, after time.Time) 
 	return !own.recalled.After(after)
 }
 
-// recall remembers which writes of the caller are not copied yet. Without the store, reads go on.
+// recall remembers which writes of the caller are not copied yet.
 func (s *Switchover) recall(ctx context.Context, info *callInfo) {
+	if writes, err := s.ownUncopied(ctx, info); err == nil {
+		s.memory.note(info.identity(), writes, true, s.now())
+	}
+}
+
+// ownUncopied reads which writes of the caller are not copied yet. Without the store, reads go on.
+func (s *Switchover) ownUncopied(ctx context.Context, info *callInfo) ([]written, error) {
 	writes, err := s.inJournal(ctx, info.label())
 	if err != nil {
 		info.Logger.Warn("the journal could not be asked for a caller's writes; reads may not show them", "cause", err)
-		return
 	}
-	s.memory.note(info.identity(), writes, true, s.now())
+	return writes, err
 }
 
 // inJournal reads from the journal which writes of a caller, or which creates of some attachments, are not copied yet.

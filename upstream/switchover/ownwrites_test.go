@@ -67,6 +67,28 @@ func line(call upstream.Call) string {
 	return method + " " + target
 }
 
+// TestReadsFollowAWriteWhoseBugHasMoved to a product that the other tracker writes, as long as that one has no copy.
+func TestReadsFollowAWriteWhoseBugHasMoved(t *testing.T) {
+	store := openDisturbed(t)
+	moved, rest := Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseOld, PhaseOld)
+	rest.Replicate = true
+	b := openBenchOver(t, store.Store, time.Hour, moved, rest)
+	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
+	b.do(t, "k", changing(31))
+	for _, atlas := range []*atlas{b.atlas, b.beyond} {
+		atlas.extra = map[string]mapping.Place{"3": {Bug: 3, Product: "P9", Component: "C"}}
+	}
+	b.memory.places.InvalidateAll()
+	reads := []upstream.Call{ofAttachments("31"), ofBugs("3")}
+	for _, read := range reads {
+		b.wantBy(t, "k", read, "new", "when the write is copied")
+	}
+	store.exec(addEntry + " VALUES ('attachment 31', 'attachment.update', 'old', 'new', 'rest', 'k', 'pending', 0)")
+	for _, read := range reads {
+		b.wantBy(t, "k", read, "old", "before the write is copied")
+	}
+}
+
 func TestTheLastWriteCounts(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	b.do(t, "k", attachTo("1"))

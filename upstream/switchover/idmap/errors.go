@@ -28,7 +28,7 @@ func unmapped(side Side, r ref) *mapping.Error {
 
 // beyond is the error of a native id that cannot be shown to clients.
 func beyond(side Side, r ref) *mapping.Error {
-	err := failure(http.StatusInternalServerError, "The %s tracker has a %s whose id is beyond the range that clients can be shown.", side, r.kind.words())
+	err := failure(http.StatusInternalServerError, "The id of this %s at the %s tracker is beyond the range that clients can be shown.", r.kind.words(), side)
 	err.Err = fmt.Errorf("its id is %d; see switchover.ids", r.id)
 	return err
 }
