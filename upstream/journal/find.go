@@ -46,18 +46,12 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 			return nil, err
 		}
 	}
-	var had []thing
 	for _, one := range shown {
-		i := slices.IndexFunc(present, func(other thing) bool {
-			return other.made() == one.made() && other.Name == one.Name && !hasID(had, other.ID)
-		})
-		if i < 0 {
+		if !slices.ContainsFunc(present, func(other thing) bool { return other.made() == one.made() && other.Name == one.Name }) {
 			return nil, nil
 		}
-		had = append(had, present[i])
 	}
-	fit, err := s.of.matches(ctx, at, had)
-	return fit[:min(1, len(fit))], err
+	return made[:1], nil
 }
 
 // maxSkew is how much earlier a tracker may date what looks like a create, because its clock is wrong, so that an operator is asked.

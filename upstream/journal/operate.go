@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"portico/upstream"
@@ -108,16 +107,6 @@ type Status struct {
 	Losses  []state.JournalLoss  `json:"losses"`
 	// unread says that the store did not tell all of it, or not lately, so that nothing is known to be safe.
 	unread bool
-}
-
-// ParkedLanesOf counts the lanes of receivers that wait for an operator.
-func (s *Status) ParkedLanesOf(receivers []string) (lanes int64) {
-	for _, count := range s.Rules {
-		if count.Status == state.JournalParked && slices.Contains(receivers, count.Receiver) {
-			lanes += count.Lanes
-		}
-	}
-	return lanes
 }
 
 // maxStopped bounds the entries and losses of a status.

@@ -74,16 +74,16 @@ func (s *Store) entries(ctx context.Context, limit int, where string, args ...an
 	return read[JournalEntry](ctx, s, "reading the journal", fmt.Sprint(selectEntries, where, " LIMIT ", limit), args...)
 }
 
-// WriteLease names the lease for writing the object of a lane.
-func WriteLease(lane string) string { return "write " + lane }
+func writeLease(lane string) string { return "write " + lane }
 
-func writeLeases(entries []JournalEntry) []string {
+// WriteLeases names the leases for writing the objects of entries.
+func WriteLeases(entries []JournalEntry) []string {
 	var names []string
 	for _, e := range entries {
-		names = append(names, WriteLease(e.Lane))
+		names = append(names, writeLease(e.Lane))
 	}
 	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
-	return names
+	return slices.Compact(names)
 }
 
 // uncopied selects whether a lane has copies for a tracker that are not made yet. Those that a kill has stopped do not count.
@@ -95,7 +95,7 @@ const uncopied = "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE " + unfinis
 // but the bug of an attachment may move to another product. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	err = s.share(ctx, "beginning a journalled write", func(tx *session) {
-		tx.take(writeLeases(entries), holder, lasts)
+		tx.take(WriteLeases(entries), holder, lasts)
 		for i := range entries {
 			e := &entries[i]
 			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
@@ -137,10 +137,10 @@ func (s *Store) EndJournal(ctx context.Context, holder string, entries []Journal
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
 			}
 			if e.Status == JournalBegun && !e.Operation.IsCreate() {
-				tx.hold(WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
+				tx.hold(writeLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
 			}
 		}
-		tx.release(writeLeases(entries), holder)
+		tx.release(WriteLeases(entries), holder)
 	})
 }
 
@@ -171,17 +171,17 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 	})
 }
 
-// DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, of one lane or, without one, of all. It leaves out those whose object an
 // unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
-func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
-	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
-	if len(lanes) > 0 {
-		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
+func (s *Store) DueJournal(ctx context.Context, limit int, lane string) ([]JournalEntry, error) {
+	first, args := "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" GROUP BY lane", []any{s.now()}
+	if lane != "" {
+		first, args = "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" AND lane = ?", []any{lane, s.now()}
 	}
 	return s.entries(ctx, limit, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq`, append(keys(lanes), s.now())...)
+		ORDER BY seq`, args...)
 }
 
 // keys are names as parameters.
@@ -196,7 +196,7 @@ func keys(names []string) (all []any) {
 func CopyLeases(e JournalEntry) []string {
 	leases := []string{"copy " + e.Lane}
 	if e.Status == JournalBegun {
-		leases = append(leases, WriteLease(e.Lane))
+		leases = append(leases, writeLease(e.Lane))
 	}
 	return leases
 }

@@ -45,7 +45,7 @@ func end(t *testing.T, s *Store, holder string, status JournalStatus, entries []
 // dueSeqs are the numbers of what is due.
 func dueSeqs(t *testing.T, s *Store) []int64 {
 	t.Helper()
-	due, err := s.DueJournal(t.Context(), 100)
+	due, err := s.DueJournal(t.Context(), 100, "")
 	must(t, err)
 	seqs := []int64{}
 	for _, e := range due {
@@ -117,7 +117,7 @@ func TestJournalHoldsALane(t *testing.T) {
 		end(t, one, "a", JournalPending, first)
 		second := begin(t, other, "b", "bug 1", "bug 4")
 		clock.pass(40 * time.Second)
-		must(t, other.KeepLeases(t.Context(), []string{WriteLease("bug 1"), WriteLease("bug 4")}, "b", time.Minute))
+		must(t, other.KeepLeases(t.Context(), []string{writeLease("bug 1"), writeLease("bug 4")}, "b", time.Minute))
 		clock.pass(40 * time.Second)
 		if taken, err := one.BeginJournal(t.Context(), "a", time.Minute, []JournalEntry{intent("bug 4")}); taken || err != nil {
 			t.Fatalf("a lease that is kept was taken: %v", err)
@@ -214,7 +214,7 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		second := begin(t, s, "c", "attachment 7")
 		end(t, s, "c", JournalPending, second)
 		check("the first of the lane", update[0].Seq, later[0].Seq)
-		if due, err := s.DueJournal(t.Context(), 9, "bug 2", "bug 9"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
+		if due, err := s.DueJournal(t.Context(), 9, "bug 2"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
 			t.Errorf("of one lane %+v is due (%v)", due, err)
 		}
 		must(t, s.StartJournal(t.Context(), Record{}))
@@ -317,7 +317,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 func TestCopyIsBegunByOne(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-		all, err := s.DueJournal(t.Context(), 10)
+		all, err := s.DueJournal(t.Context(), 10, "")
 		if must(t, err); len(all) != 1 {
 			t.Fatalf("%d are due", len(all))
 		}
@@ -420,7 +420,7 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 func TestNoCopyBeginsInAPause(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
-		due, err := s.DueJournal(t.Context(), 10)
+		due, err := s.DueJournal(t.Context(), 10, "")
 		if must(t, err); len(due) != 2 {
 			t.Fatalf("%d are due", len(due))
 		}
@@ -448,7 +448,7 @@ func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		for _, c := range []struct{ outcome, want JournalStatus }{{JournalApplied, JournalApplied}, {JournalPending, JournalParked}} {
 			end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-			due, err := s.DueJournal(t.Context(), 10)
+			due, err := s.DueJournal(t.Context(), 10, "")
 			if must(t, err); len(due) != 1 {
 				t.Fatalf("%d are due", len(due))
 			}

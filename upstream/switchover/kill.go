@@ -61,7 +61,7 @@ func (s *Switchover) deliver(ctx context.Context) error {
 				return err
 			}
 		}
-		return s.put(ctx, actionKill, present, next, nil, pending.Actor, pending.Reason)
+		return s.put(ctx, actionKill, present, next, pending.Actor, pending.Reason)
 	})
 	if err != nil {
 		s.undelivered.Store(new(err.Error()))
@@ -106,7 +106,7 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 				return err
 			}
 			next.Killed, next.Revived = nil, s.now().UTC()
-			if err := s.put(ctx, actionRevive, present, next, nil, actor, reason); err != nil {
+			if err := s.put(ctx, actionRevive, present, next, actor, reason); err != nil {
 				return err
 			}
 		}
