@@ -139,8 +139,8 @@ func TestARevivalMovesWrites(t *testing.T) {
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status().Killed.Missing, "\n")
-	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
-		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
+	if all, _ := store.JournalOverview(t.Context(), 0); !all.Paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
+		t.Errorf("copying is paused: %v; what is missing: %q", all.Paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
 	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status().Killed == nil {

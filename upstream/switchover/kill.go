@@ -71,12 +71,12 @@ func (s *Switchover) deliver(ctx context.Context) error {
 
 // missing says which writes the old tracker will not have.
 func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []string) {
-	counts, err := s.store.JournalCounts(ctx)
+	all, err := s.store.JournalOverview(ctx, 0)
 	if err != nil {
 		return []string{"what is missing is not known: " + err.Error()}
 	}
 	open := map[string]int64{}
-	for _, count := range counts {
+	for _, count := range all.Counts {
 		if count.Receiver == s.names[oldSide] {
 			open[count.Rule] += count.Entries
 		}
