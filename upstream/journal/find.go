@@ -46,12 +46,18 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 			return nil, err
 		}
 	}
+	var had []thing
 	for _, one := range shown {
-		if !slices.ContainsFunc(present, func(other thing) bool { return other.made() == one.made() && other.Name == one.Name }) {
+		i := slices.IndexFunc(present, func(other thing) bool {
+			return other.made() == one.made() && other.Name == one.Name && !hasID(had, other.ID)
+		})
+		if i < 0 {
 			return nil, nil
 		}
+		had = append(had, present[i])
 	}
-	return made[:1], nil
+	fit, err := s.of.matches(ctx, at, had)
+	return fit[:min(1, len(fit))], err
 }
 
 // maxSkew is how much earlier a tracker may date what looks like a create, because its clock is wrong, so that an operator is asked.
