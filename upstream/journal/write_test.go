@@ -483,25 +483,6 @@ func TestWriteTooLongToBeRecorded(t *testing.T) {
 	}
 }
 
-// TestOutcomeForAClientThatHasGone: it is committed although the request has ended.
-func TestOutcomeForAClientThatHasGone(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	call := attach(t, []string{"1"}, "left alone", "content")
-	ctx, hangUp := context.WithCancel(t.Context())
-	done, err := j.Begin(ctx, intent(call))
-	must(t, err)
-	response := call.Make(t.Context(), s.main, s.caller())
-	hangUp()
-	done(ctx, response)
-	if s.drained(t, state.JournalApplied); s.named(t, s.next, "1", "left alone") != 1 {
-		t.Error("it is not copied")
-	}
-	if status, err := j.Status(t.Context()); err != nil || status.Late != 0 {
-		t.Errorf("the outcome came late: %+v, %v", status, err)
-	}
-}
-
 // TestKeysAreRotated: what was encrypted with an older key is copied, and without it the lane is parked.
 func TestKeysAreRotated(t *testing.T) {
 	s := set(t)

@@ -35,64 +35,43 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	m := paired(t)
 	for _, c := range []struct {
 		name, reply, want string
-		call              func(upstream.Tracker) (*mapping.Document, error)
+		call              upstream.Call
 	}{
 		{
 			"attachments of a bug",
 			`{"bugs": {"907":[{"id":905,"bug_id":907,"data":"aGk=","creator":"ann@example.org","creator_detail":{"id":1,"name":"ann@example.org","email":"ann@example.org"},"flags":[{"id":904,"type_id":903,"name":"approval","setter":"Ann@example.org","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"905":{"id":"905"}, "77":{"id":77,"x":{"id":1}}}}`,
 			`{"bugs": {"7":[{"id":5,"bug_id":7,"data":"aGk=","creator":"ann@example.com","creator_detail":{"id":1,"name":"ann@example.com","email":"ann@example.com"},"flags":[{"id":4,"type_id":3,"name":"review","setter":"ann@example.com","requestee":"bob@example.org","status":"?"}]}]},"attachments":{"5":{"id":"5"}, "1000000077":{"id":1000000077,"x":{"id":1}}}}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"7"}}},
 		},
 		{
 			"attachment create", `{"ids":[80,78],"attachments":{"78":{"id":78}}}`, `{"ids":[1000000080,1000000078],"attachments":{"1000000078":{"id":1000000078}}}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &mapping.AttachmentCreate{Bugs: []string{"7"}}},
 		},
 		{
 			"attachment update",
 			`{"attachments":[{"id":905,"changes":{"summary":{"removed":"905","added":"approval"}}}]}`,
 			`{"attachments":[{"id":5,"changes":{"summary":{"removed":"905","added":"approval"}}}]}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, updating(5))
-				return reply.Document, err
-			},
+			updating(5),
 		},
 		{
 			"flag type create", `{"id":60,"flag_id":60}`, `{"id":1000000060,"flag_id":1000000060}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{}},
 		},
 		{
 			"flag type update",
 			`{"flagtypes":[{"id":903,"name":"approval","changes":{"name":{"removed":"x","added":"approval"},"grant_group_id":{"removed":null,"added":"902"},"request_group_id":{"removed":"9","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
 			`{"flagtypes":[{"id":3,"name":"review","changes":{"name":{"removed":"x","added":"review"},"grant_group_id":{"removed":null,"added":"2"},"request_group_id":{"removed":"1000000009","added":null},"sortkey":{"removed":"902","added":"903"}}}]}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}},
 		},
 		{
 			"names alone", `{"flagtypes":[{"name":"approval"}]}`, `{"flagtypes":[{"name":"review"}]}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &mapping.FlagTypeUpdate{IDs: []int64{3}}},
 		},
 		{
 			"flag types",
 			`{"bug":[{"id":903,"name":"approval","inclusions":["New Component","A"]}],"attachment":[{"id":8,"name":"other"}]}`,
 			`{"attachment":[{"id":1000000008,"name":"other"}],"bug":[{"id":3,"inclusions":["A","Comp"],"name":"review"}]}`,
-			func(tr upstream.Tracker) (*mapping.Document, error) {
-				reply, err := tr.Do(t.Context(), caller, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}})
-				return reply.Document, err
-			},
+			upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "Prod"}},
 		},
 	} {
 		for form, reply := range map[string]func() *mapping.Document{"in memory": text(c.reply), "arriving": stream(c.reply)} {
@@ -100,8 +79,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 				if c.name == "flag types" && form == "arriving" {
 					t.Skip("flag types are always in memory")
 				}
-				document, err := c.call(m.Tracker("new", &inner{reply: reply}))
-				got := process.Text(t, document, err)
+				answer, err := m.Tracker("new", &inner{reply: reply}).Do(t.Context(), caller, c.call)
+				got := process.Text(t, answer.Document, err)
 				want := c.want
 				if form == "arriving" { // without the white space
 					want = strings.ReplaceAll(strings.ReplaceAll(want, `"bugs": `, `"bugs":`), `}, "1`, `},"1`)
