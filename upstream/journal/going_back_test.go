@@ -105,18 +105,18 @@ func TestLossesAreKnownBeforeTheResponse(t *testing.T) {
 	done := begin(t, j, intended)
 	passed := state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: "POST /rest/bug"}
 	over := j.Lose(t.Context(), passed)
-	begun, err := s.store.JournalLosses(t.Context(), 10) // what a process leaves that is killed now
+	begun, err := s.lost(t) // what a process leaves that is killed now
 	if must(t, err); len(begun) != 2 || !strings.Contains(begun[0].What, "outcome is not known") || !strings.Contains(begun[1].What, "outcome is not known") {
 		t.Errorf("before they are sent: %+v", begun)
 	}
 	over(false)
 	done(t.Context(), upstream.Response{Err: &mapping.Error{Status: 400}})
-	if losses, err := s.store.JournalLosses(t.Context(), 10); len(losses) != 0 || err != nil {
+	if losses, err := s.lost(t); len(losses) != 0 || err != nil {
 		t.Errorf("a refused write is lost: %+v, %v", losses, err)
 	}
 	begin(t, j, intended)(t.Context(), upstream.Response{Err: errUnknown})
 	j.Lose(t.Context(), passed)(true)
-	losses, err := s.store.JournalLosses(t.Context(), 10)
+	losses, err := s.lost(t)
 	if must(t, err); len(losses) != 2 || losses[0].Entries != 1 || losses[1].Entries != 1 {
 		t.Fatalf("got %+v", losses)
 	}
@@ -141,7 +141,7 @@ func TestLossesOfManyWritesAreKnownBeforeTheyAreSent(t *testing.T) {
 		all.Go(func() {
 			loss := state.JournalLoss{Receiver: "next", Kind: state.LossPassed, What: fmt.Sprintf("POST /%d", i)}
 			over := j.Lose(t.Context(), loss)
-			begun, err := s.store.JournalLosses(t.Context(), 100)
+			begun, err := s.lost(t)
 			if !slices.ContainsFunc(begun, func(one state.JournalLoss) bool { return strings.HasPrefix(one.What, loss.What+",") }) || err != nil {
 				t.Errorf("%s is sent before it is counted (%v)", loss.What, err)
 			}
@@ -149,7 +149,7 @@ func TestLossesOfManyWritesAreKnownBeforeTheyAreSent(t *testing.T) {
 		})
 	}
 	all.Wait()
-	counted, err := s.store.JournalLosses(t.Context(), 100)
+	counted, err := s.lost(t)
 	must(t, err)
 	for _, one := range counted {
 		if one.Entries != 1 || strings.Contains(one.What, ",") {
@@ -186,4 +186,10 @@ func TestALostIntentIsALoss(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lost are the losses in the store.
+func (s *scene) lost(t *testing.T) ([]state.JournalLoss, error) {
+	all, err := s.store.JournalOverview(t.Context(), 100)
+	return all.Losses, err
 }

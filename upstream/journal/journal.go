@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -97,8 +98,6 @@ type Journal struct {
 	shown *otter.Cache[int64, *upstream.Caller]
 	// missed counts writes that passed unrecorded, and late counts outcomes that could not be committed in time.
 	missed, late atomic.Int64
-	// wake names lanes in which something may be due.
-	wake chan string
 	// away is whether the store could not be read at the last attempt.
 	away atomic.Bool
 
@@ -118,7 +117,7 @@ const (
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
-		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
+		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(),
 		leases: locks{held: map[string]chan struct{}{}}, turns: newTurns(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
 		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
 			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
@@ -183,55 +182,30 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 	if intent.Unrecorded {
 		return j.lost(ctx, intent, state.LossUnrecorded), nil
 	}
-	settings := j.settings.Load()
-	w := &write{journal: j, settings: settings, intent: intent}
-	objects, err := objectsOf(intent)
-	if err != nil {
-		return nil, Unavailable(err)
+	w := &write{journal: j, settings: j.settings.Load(), intent: intent}
+	err := w.prepare()
+	if err == nil {
+		err = w.begin(ctx)
 	}
-	w.of = objects[0]
-	file, err := settings.spoolContent(w.of.content, len(objects))
-	recorded := 0
-	for _, one := range objects {
-		if err != nil {
-			break
-		}
-		if lease := state.WriteLease(one.lane); !slices.Contains(w.leases, lease) {
-			w.leases = append(w.leases, lease)
-		} else if !intent.Call.Operation.IsCreate() {
-			continue // changing an object twice in one request changes it once; only a create makes two
-		}
-		e := state.JournalEntry{
-			Lane: one.lane, Operation: intent.Call.Operation, Target: intent.Target, Receiver: intent.Receiver,
-			Rule: intent.Rule, Caller: intent.Caller, Spool: file,
-		}
-		err = settings.seal(&e, one)
-		w.entries = append(w.entries, e)
-		if recorded += len(e.Request); recorded > maxRecorded {
-			j.removeContent(settings, file)
-			return nil, tooLong()
-		}
+	if late := ctx.Err(); err == nil && errors.Is(late, context.DeadlineExceeded) { // it is not sent
+		w.done(ctx, upstream.Response{Err: Unavailable(late)})
+		err = late
 	}
 	if err == nil {
-		switch err = w.begin(ctx); {
-		case err == nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return w.done, nil
-		case err == nil: // it is too late to send it
-			w.done(ctx, upstream.Response{Err: Unavailable(ctx.Err())})
-		}
+		return w.done, nil
 	}
 	if len(w.entries) > 0 && w.entries[0].Seq == 0 { // or the store may have them
-		j.removeContent(settings, file)
+		j.removeContent(w.settings, w.entries[0].Spool)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, Unavailable(ctx.Err())
-	case settings.Mode == "best-effort":
+	if refusal, refused := errors.AsType[*mapping.Error](err); refused {
+		return nil, refusal
+	}
+	if ctx.Err() == nil && w.settings.Mode == "best-effort" {
 		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
 		return j.lost(ctx, intent, state.LossMissed), nil
 	}
-	return nil, Unavailable(err)
+	return nil, Unavailable(cmp.Or(ctx.Err(), err))
 }
 
 // tooLong is the error of a write that takes too much of the store.

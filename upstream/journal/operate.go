@@ -1,11 +1,9 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"portico/upstream"
@@ -110,34 +108,16 @@ type Status struct {
 	unread bool
 }
 
-// ParkedLanesOf counts the lanes of receivers that wait for an operator.
-func (s *Status) ParkedLanesOf(receivers []string) (lanes int64) {
-	for _, count := range s.Rules {
-		if count.Status == state.JournalParked && slices.Contains(receivers, count.Receiver) {
-			lanes += count.Lanes
-		}
-	}
-	return lanes
-}
-
 // maxStopped bounds the entries and losses of a status.
 const maxStopped = 100
 
 // StatusOf reads the status of a journal from its store.
 func StatusOf(ctx context.Context, store *state.Store) (status Status, err error) {
-	var applied int64
-	var errs [5]error
-	status.Read = time.Now()
-	status.Paused, errs[0] = store.JournalPaused(ctx)
-	status.Rules, errs[1] = store.JournalCounts(ctx)
-	status.Stopped, errs[2] = store.JournalStopped(ctx, maxStopped)
-	status.Losses, errs[3] = store.JournalLosses(ctx, maxStopped)
-	applied, errs[4] = store.JournalApplied(ctx, time.Now().Add(-time.Minute))
-	if err = cmp.Or(errs[:]...); err != nil { // one is enough: a store that is away fails all of them
-		status.unread = true
-		return status, err
+	read := time.Now()
+	all, err := store.JournalOverview(ctx, maxStopped)
+	status = Status{
+		Read: read, Paused: all.Paused, Rules: all.Counts, Stopped: all.Stopped, Losses: all.Losses, Rate: float64(all.Applied) / 60, unread: err != nil,
 	}
-	status.Rate = float64(applied) / 60
 	for _, count := range status.Rules {
 		switch count.Status {
 		case state.JournalParked:
@@ -150,7 +130,7 @@ func StatusOf(ctx context.Context, store *state.Store) (status Status, err error
 		}
 		status.Lag = max(status.Lag, time.Since(count.Oldest).Seconds())
 	}
-	return status, nil
+	return status, err
 }
 
 // reportEvery is how often the status is reported.

@@ -26,6 +26,33 @@ type write struct {
 	entries  []state.JournalEntry
 }
 
+// prepare makes the entries of a write, one for each object. A *mapping.Error says that the write must not pass.
+func (w *write) prepare() error {
+	objects, err := objectsOf(w.intent)
+	if err != nil {
+		return Unavailable(err)
+	}
+	w.of = objects[0]
+	file, err := w.settings.spoolContent(w.of.content, len(objects))
+	if err != nil {
+		return err
+	}
+	recorded := 0
+	for _, one := range objects {
+		e := state.JournalEntry{
+			Lane: one.lane, Operation: w.intent.Call.Operation, Target: w.intent.Target, Receiver: w.intent.Receiver,
+			Rule: w.intent.Rule, Caller: w.intent.Caller, Spool: file,
+		}
+		err = errors.Join(err, w.settings.seal(&e, one))
+		w.entries = append(w.entries, e)
+		if recorded += len(e.Request); recorded > maxRecorded {
+			return tooLong()
+		}
+	}
+	w.leases = state.WriteLeases(w.entries)
+	return err
+}
+
 // begin commits the intents. It waits for the turn of the caller, and while one of the objects is written.
 func (w *write) begin(ctx context.Context) error {
 	leases, turn := &w.journal.leases, w.journal.turns.of(w.intent.Shown)
@@ -94,9 +121,6 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	if w.commit(context.WithoutCancel(ctx), response) && refused {
 		w.journal.removeContent(w.settings, w.entries[0].Spool)
 	}
-	for _, e := range w.entries {
-		w.journal.poke(e.Lane)
-	}
 }
 
 func (w *write) each(status state.JournalStatus, reason string) {
@@ -164,7 +188,7 @@ func (w *write) carriedOut(document *mapping.Document) error {
 	switch {
 	case err != nil:
 	case create:
-		w.created(ids, document.PathWon)
+		w.created(ids)
 	case len(ids) == 0:
 		w.each(state.JournalRefused, "the tracker has changed nothing")
 	default:
@@ -173,14 +197,9 @@ func (w *write) carriedOut(document *mapping.Document) error {
 	return err
 }
 
-// created notes the new objects, one for each entry. Where the bug of the path has won, only the first of several bugs has got the attachment.
-func (w *write) created(ids []int64, pathWon bool) {
-	switch {
-	case len(ids) == len(w.entries):
-	case pathWon && len(ids) == 1:
-		w.each(state.JournalRefused, "only the bug of the path got the attachment")
-		w.entries[0].Status, w.entries[0].Reason = state.JournalPending, ""
-	default:
+// created notes the new objects, one for each entry.
+func (w *write) created(ids []int64) {
+	if len(ids) != len(w.entries) {
 		w.each(state.JournalParked, fmt.Sprintf("the response names %d new objects, and %d were asked for", len(ids), len(w.entries)))
 		return
 	}

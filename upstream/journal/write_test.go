@@ -61,8 +61,8 @@ func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
 		want   state.JournalStatus
 	}{
 		"file name and summary": {func(*mapping.AttachmentCreate) {}, state.JournalApplied},
-		"another file":          {func(made *mapping.AttachmentCreate) { made.FileName = new("le.txt") }, state.JournalParked},
-		"another summary":       {func(made *mapping.AttachmentCreate) { made.Summary = new("long") }, state.JournalParked},
+		"another file":          {func(made *mapping.AttachmentCreate) { made.FileName = new("other.txt") }, state.JournalParked},
+		"another summary":       {func(made *mapping.AttachmentCreate) { made.Summary = new("other") }, state.JournalParked},
 		"content": {func(made *mapping.AttachmentCreate) {
 			made.Data = attach(t, nil, "", "other line ends").CreateAttachment.Data
 		}, state.JournalParked},
@@ -203,16 +203,14 @@ func TestOutcomeOfEachObject(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call     upstream.Call
 		response string
-		pathWon  bool
 		want     []state.JournalStatus
 	}{
 		"one attachment twice": {
 			upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1, 1}, Summary: new("s")}},
-			`{}`, false, []state.JournalStatus{state.JournalPending},
+			`{}`, []state.JournalStatus{state.JournalPending},
 		},
-		"no flag type":        {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, false, []state.JournalStatus{state.JournalRefused}},
-		"the bug of the path": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, true, []state.JournalStatus{state.JournalPending, state.JournalRefused}},
-		"one bug of two":      {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, false, []state.JournalStatus{state.JournalParked, state.JournalParked}},
+		"no flag type":   {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, []state.JournalStatus{state.JournalRefused}},
+		"one bug of two": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, []state.JournalStatus{state.JournalParked, state.JournalParked}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
@@ -222,9 +220,7 @@ func TestOutcomeOfEachObject(t *testing.T) {
 			defer cancel()
 			done, err := j.Begin(ctx, intent(tt.call))
 			must(t, err)
-			document := mapping.NewDocument([]byte(tt.response))
-			document.PathWon = tt.pathWon
-			done(t.Context(), upstream.Response{Document: document})
+			done(t.Context(), upstream.Response{Document: mapping.NewDocument([]byte(tt.response))})
 			all, err := s.store.JournalOf(t.Context(), 10, true)
 			must(t, err)
 			var got []state.JournalStatus
@@ -484,25 +480,6 @@ func TestWriteTooLongToBeRecorded(t *testing.T) {
 	}
 	if all, err := s.store.JournalOf(t.Context(), 10, true); err != nil || len(all) != 0 {
 		t.Errorf("entries are left: %+v, %v", all, err)
-	}
-}
-
-// TestOutcomeForAClientThatHasGone: it is committed although the request has ended.
-func TestOutcomeForAClientThatHasGone(t *testing.T) {
-	s := set(t)
-	j := s.start(t)
-	call := attach(t, []string{"1"}, "left alone", "content")
-	ctx, hangUp := context.WithCancel(t.Context())
-	done, err := j.Begin(ctx, intent(call))
-	must(t, err)
-	response := call.Make(t.Context(), s.main, s.caller())
-	hangUp()
-	done(ctx, response)
-	if s.drained(t, state.JournalApplied); s.named(t, s.next, "1", "left alone") != 1 {
-		t.Error("it is not copied")
-	}
-	if status, err := j.Status(t.Context()); err != nil || status.Late != 0 {
-		t.Errorf("the outcome came late: %+v, %v", status, err)
 	}
 }
 

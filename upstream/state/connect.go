@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 )
@@ -67,7 +66,7 @@ func parse(dsn string) (path string, config *pgx.ConnConfig, err error) {
 		return path, nil, nil
 	case (scheme == "postgres" || scheme == "postgresql") && twice:
 		if config, err = pgx.ParseConfig(dsn); err != nil {
-			err = postgresProblem(dsn, err)
+			err = postgresProblem(dsn)
 		}
 		return "", config, err
 	}
@@ -93,26 +92,12 @@ func (s *Store) connectPostgres(config *pgx.ConnConfig) {
 	s.dialect, s.writer, s.reader = &postgresDialect, pool, pool
 }
 
-// postgresProblem says what is wrong with a URL as far as that can be said without
-// any part that may be the password.
-func postgresProblem(dsn string, err error) error {
-	address, bad := url.Parse(dsn)
-	if bad != nil {
+// postgresProblem says what is wrong with a URL without any part of it, which may be the password.
+func postgresProblem(dsn string) error {
+	if _, err := url.Parse(dsn); err != nil {
 		return errors.New("the URL cannot be read; in its user and password, characters other than letters and digits are written as %XX")
 	}
-	const plain = "a part of the PostgreSQL URL is not valid"
-	problem, ok := errors.AsType[*pgconn.ParseConfigError](err)
-	if _, number := errors.AsType[*strconv.NumError](err); number || !ok || problem.Unwrap() == nil {
-		return errors.New(plain)
-	}
-	text := problem.Unwrap().Error()
-	password, _ := address.User.Password()
-	for _, secret := range []string{password, address.Query().Get("password"), address.Query().Get("sslpassword")} {
-		if secret != "" && strings.Contains(text, secret) {
-			return errors.New(plain)
-		}
-	}
-	return fmt.Errorf("%s: %s", plain, text)
+	return errors.New("a part of the PostgreSQL URL is not valid, such as its port, a parameter, or a file that a parameter names")
 }
 
 // connectSQLite creates the file where there is none: for its owner only, and so

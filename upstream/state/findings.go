@@ -117,12 +117,8 @@ func (s *Store) Finding(ctx context.Context, signature string) (Finding, []Sampl
 // comparisons of its operation count anew: those before were of another candidate. Until is for what is accepted; the zero time has
 // no end. The error is ErrNotFound when there is no such finding.
 func (s *Store) Judge(ctx context.Context, signature string, status FindingStatus, actor, reason string, until time.Time) error {
-	switch status {
-	case StatusOpen, StatusFixed:
+	if status != StatusAccepted {
 		until = time.Time{}
-	case StatusAccepted:
-	default:
-		return fmt.Errorf("state: judging a finding: %q is no status", status)
 	}
 	var detail []byte
 	if !until.IsZero() {

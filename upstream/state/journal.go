@@ -74,16 +74,16 @@ func (s *Store) entries(ctx context.Context, limit int, where string, args ...an
 	return read[JournalEntry](ctx, s, "reading the journal", fmt.Sprint(selectEntries, where, " LIMIT ", limit), args...)
 }
 
-// WriteLease names the lease for writing the object of a lane.
-func WriteLease(lane string) string { return "write " + lane }
+func writeLease(lane string) string { return "write " + lane }
 
-func writeLeases(entries []JournalEntry) []string {
+// WriteLeases names the leases for writing the objects of entries.
+func WriteLeases(entries []JournalEntry) []string {
 	var names []string
 	for _, e := range entries {
-		names = append(names, WriteLease(e.Lane))
+		names = append(names, writeLease(e.Lane))
 	}
 	slices.Sort(names) // two writes of the same objects do not wait for each other crosswise
-	return names
+	return slices.Compact(names)
 }
 
 // uncopied selects whether a tracker has still to get copies of a lane or of the object itself. Those that a kill has stopped do not count.
@@ -95,7 +95,7 @@ const uncopied = "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE " + unfinis
 // write before, but the bug of an attachment may move to another product. The entries get their numbers.
 func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Duration, entries []JournalEntry) (taken bool, err error) {
 	err = s.share(ctx, "beginning a journalled write", func(tx *session) {
-		tx.take(writeLeases(entries), holder, lasts)
+		tx.take(WriteLeases(entries), holder, lasts)
 		for i := range entries {
 			e := &entries[i]
 			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
@@ -137,10 +137,10 @@ func (s *Store) EndJournal(ctx context.Context, holder string, entries []Journal
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
 			}
 			if e.Status == JournalBegun && !e.Operation.IsCreate() {
-				tx.hold(WriteLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
+				tx.hold(writeLease(e.Lane), holder, unknownHolder, e.Next.Sub(now))
 			}
 		}
-		tx.release(writeLeases(entries), holder)
+		tx.release(WriteLeases(entries), holder)
 	})
 }
 
@@ -171,32 +171,24 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 	})
 }
 
-// DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, of one lane or, without one, of all. It leaves out those whose object an
 // unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
-func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
-	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
-	if len(lanes) > 0 {
-		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
+func (s *Store) DueJournal(ctx context.Context, limit int, lane string) ([]JournalEntry, error) {
+	first, args := "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" GROUP BY lane", []any{s.now()}
+	if lane != "" {
+		first, args = "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" AND lane = ?", []any{lane, s.now()}
 	}
 	return s.entries(ctx, limit, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq`, append(keys(lanes), s.now())...)
-}
-
-// keys are names as parameters.
-func keys(names []string) (all []any) {
-	for _, each := range names {
-		all = append(all, name(each))
-	}
-	return all
+		ORDER BY seq`, args...)
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
 func CopyLeases(e JournalEntry) []string {
 	leases := []string{"copy " + e.Lane}
 	if e.Status == JournalBegun {
-		leases = append(leases, WriteLease(e.Lane))
+		leases = append(leases, writeLease(e.Lane))
 	}
 	return leases
 }
@@ -242,7 +234,10 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
 	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
-		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nil
+	}
+	for _, lane := range made {
+		args = append(args, name(lane))
 	}
 	all, err := s.entries(ctx, limit, unfinished+" AND "+where+" ORDER BY seq DESC", args...)
 	slices.Reverse(all)
@@ -258,7 +253,7 @@ func (s *Store) JournalEntry(ctx context.Context, seq int64) (JournalEntry, erro
 type JournalCount struct {
 	Rule     string `json:"rule"`
 	Receiver string `json:"receiver"`
-	// Status is JournalPending for writes under way too. JournalBegun is an unknown outcome.
+	// Status is JournalPending for writes under way too, whose process has their lease. JournalBegun is an unknown outcome.
 	Status JournalStatus `json:"status"`
 	// Blocked says that they wait behind a parked entry of their object.
 	Blocked bool  `json:"blocked,omitempty"`
@@ -269,30 +264,38 @@ type JournalCount struct {
 	Oldest time.Time `json:"oldest"`
 }
 
-// underWay is true of the intent of a write whose process has its lease.
-func (d *dialect) underWay() string {
-	return "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.holder <> '" + unknownHolder + "' AND l.until_at > " + d.clock + "))"
+// JournalOverview is what waits in the journal, what has stopped and what is lost.
+type JournalOverview struct {
+	Paused bool
+	// Counts are the unfinished entries by rule, receiver and status.
+	Counts []JournalCount
+	// Stopped are entries that are parked or have an unknown outcome, the oldest first.
+	Stopped []JournalEntry
+	// Losses are those since the last start of the journal, the latest first.
+	Losses []JournalLoss
+	// Applied is how many entries were copied in the last minute.
+	Applied int64
 }
 
-// JournalCounts counts the unfinished entries by rule, receiver and status.
-func (s *Store) JournalCounts(ctx context.Context) ([]JournalCount, error) {
-	return read[JournalCount](ctx, s, "counting the journal", `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
+// JournalOverview reads an overview, with up to a number of entries that have stopped, and of losses for each rule and receiver, so that those of one
+// rule hide none of another.
+func (s *Store) JournalOverview(ctx context.Context, limit int) (o JournalOverview, err error) {
+	in := s.session(ctx)
+	underWay := "(j.status = 'begun' AND EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.holder <> '" + unknownHolder + "' AND l.until_at > " + in.clock + "))"
+	o.Paused = one[bool](in, "SELECT paused FROM portico_journal_pause WHERE id = 1")
+	o.Counts = list[JournalCount](in, `SELECT rule, receiver, now_is, blocked, COUNT(*), COUNT(DISTINCT lane), MIN(begun_at) FROM (
 		SELECT rule, receiver, begun_at, CASE WHEN status <> 'parked' OR NOT EXISTS (SELECT 1 FROM portico_journal p
-				WHERE p.status = 'parked' AND p.lane = j.lane AND p.receiver = j.receiver AND p.seq < j.seq) THEN lane END AS lane, CASE WHEN `+s.dialect.underWay()+` THEN 'pending' ELSE status END AS now_is,
+				WHERE p.status = 'parked' AND p.lane = j.lane AND p.receiver = j.receiver AND p.seq < j.seq) THEN lane END AS lane, CASE WHEN `+underWay+` THEN 'pending' ELSE status END AS now_is,
 			EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.lane = j.lane AND p.seq < j.seq)
 			OR EXISTS (SELECT 1 FROM portico_journal p WHERE p.status = 'parked' AND p.made <> '' AND p.made = j.lane) AS blocked
 		FROM portico_journal j WHERE `+unfinished+`) AS c
 		GROUP BY rule, receiver, now_is, blocked ORDER BY rule, receiver, now_is, blocked`)
-}
-
-// JournalStopped returns the entries that are parked or have an unknown outcome, the oldest first.
-func (s *Store) JournalStopped(ctx context.Context, limit int) ([]JournalEntry, error) {
-	return s.entries(ctx, limit, unfinished+" AND status <> 'pending' AND NOT "+s.dialect.underWay()+" ORDER BY seq")
-}
-
-// JournalApplied counts the entries that were copied after a time.
-func (s *Store) JournalApplied(ctx context.Context, after time.Time) (int64, error) {
-	return readOne[int64](ctx, s, "counting the journal", "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > 0 AND ended_at > ?", after)
+	o.Stopped = list[JournalEntry](in, fmt.Sprint(selectEntries, unfinished+" AND status <> 'pending' AND NOT "+underWay+" ORDER BY seq LIMIT ", limit))
+	o.Losses = list[JournalLoss](in, `SELECT receiver, rule, kind, what, entries, first_at, last_at FROM (
+		SELECT l.*, ROW_NUMBER() OVER (PARTITION BY receiver, rule ORDER BY last_at DESC, what) AS place FROM portico_journal_losses l) AS placed
+		WHERE place <= ? ORDER BY last_at DESC, what`, limit)
+	o.Applied = one[int64](in, "SELECT COUNT(*) FROM portico_journal WHERE status = 'applied' AND ended_at > 0 AND ended_at > ?", s.now().Add(-time.Minute))
+	return o, failed("reading the journal", in.err)
 }
 
 // stoppedLanes selects the lanes with a parked entry, and those of the objects that creates in such lanes have made.
@@ -366,11 +369,6 @@ func (s *Store) ParkBehind(ctx context.Context, receiver string) error {
 			AND lane IN `+stoppedLanes,
 			"writes have moved without it to the tracker that was to get this copy: compare both trackers, then retry or skip it", receiver)
 	})
-}
-
-// JournalPaused reports whether copying is paused.
-func (s *Store) JournalPaused(ctx context.Context) (bool, error) {
-	return readOne[bool](ctx, s, "reading the journal", "SELECT paused FROM portico_journal_pause WHERE id = 1")
 }
 
 // JournalMade reports whether a create of the journal has made the object of a lane, or a copy has made it at the receiver.

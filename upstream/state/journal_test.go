@@ -45,13 +45,21 @@ func end(t *testing.T, s *Store, holder string, status JournalStatus, entries []
 // dueSeqs are the numbers of what is due.
 func dueSeqs(t *testing.T, s *Store) []int64 {
 	t.Helper()
-	due, err := s.DueJournal(t.Context(), 100)
+	due, err := s.DueJournal(t.Context(), 100, "")
 	must(t, err)
 	seqs := []int64{}
 	for _, e := range due {
 		seqs = append(seqs, e.Seq)
 	}
 	return seqs
+}
+
+// overview reads an overview.
+func overview(t *testing.T, s *Store) JournalOverview {
+	t.Helper()
+	all, err := s.JournalOverview(t.Context(), 10)
+	must(t, err)
+	return all
 }
 
 func TestJournalKeepsAnEntry(t *testing.T) {
@@ -117,7 +125,7 @@ func TestJournalHoldsALane(t *testing.T) {
 		end(t, one, "a", JournalPending, first)
 		second := begin(t, other, "b", "bug 1", "bug 4")
 		clock.pass(40 * time.Second)
-		must(t, other.KeepLeases(t.Context(), []string{WriteLease("bug 1"), WriteLease("bug 4")}, "b", time.Minute))
+		must(t, other.KeepLeases(t.Context(), []string{writeLease("bug 1"), writeLease("bug 4")}, "b", time.Minute))
 		clock.pass(40 * time.Second)
 		if taken, err := one.BeginJournal(t.Context(), "a", time.Minute, []JournalEntry{intent("bug 4")}); taken || err != nil {
 			t.Fatalf("a lease that is kept was taken: %v", err)
@@ -148,8 +156,8 @@ func TestUnknownUpdateHoldsItsLane(t *testing.T) {
 		}
 		end(t, s, "a", JournalBegun, unknown)
 		begin(t, s, "a", "bug 1") // a create undoes nothing
-		if stopped, err := s.JournalStopped(t.Context(), 10); err != nil || len(stopped) != 1 || stopped[0].Seq != unknown[0].Seq {
-			t.Errorf("the outcomes of %+v are unknown, want one update (%v)", stopped, err)
+		if stopped := overview(t, s).Stopped; len(stopped) != 1 || stopped[0].Seq != unknown[0].Seq {
+			t.Errorf("the outcomes of %+v are unknown, want one update", stopped)
 		}
 		for _, holder := range []string{"a", "b"} {
 			if taken, err := s.BeginJournal(t.Context(), holder, time.Minute, []JournalEntry{intent("attachment 1")}); taken || err != nil {
@@ -221,7 +229,7 @@ func TestJournalGivesWhatIsDue(t *testing.T) {
 		second := begin(t, s, "c", "attachment 7")
 		end(t, s, "c", JournalPending, second)
 		check("the first of the lane", update[0].Seq, later[0].Seq)
-		if due, err := s.DueJournal(t.Context(), 9, "bug 2", "bug 9"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
+		if due, err := s.DueJournal(t.Context(), 9, "bug 2"); err != nil || len(due) != 1 || due[0].Seq != later[0].Seq {
 			t.Errorf("of one lane %+v is due (%v)", due, err)
 		}
 		must(t, s.StartJournal(t.Context(), Record{}))
@@ -243,9 +251,9 @@ func TestJournalCountsAndPrunes(t *testing.T) {
 		end(t, s, "a", JournalRefused, begin(t, s, "a", "bug 3"))
 		clock.pass(time.Hour)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-		counts, err := s.JournalCounts(t.Context())
+		counts := overview(t, s).Counts
 		want := []JournalCount{{Rule: "all", Receiver: "next", Status: JournalPending, Entries: 3, Lanes: 2, Oldest: noon}}
-		if must(t, err); !reflect.DeepEqual(counts, want) {
+		if !reflect.DeepEqual(counts, want) {
 			t.Errorf("got %+v, want %+v", counts, want)
 		}
 		must(t, s.PruneJournal(t.Context(), clock.now()))
@@ -270,31 +278,29 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 		end(t, s, "a", JournalApplied, begin(t, s, "a", "bug 3"))
 		begin(t, s, "a", "bug 4")
 		clock.pass(30 * time.Second)
+		if n := overview(t, s).Applied; n != 1 {
+			t.Errorf("%d were applied in the last minute", n)
+		}
 		begin(t, s, "a", "bug 5")
 		clock.pass(30 * time.Second) // the lease of bug 4 is over
-		counts, err := s.JournalCounts(t.Context())
+		all := overview(t, s)
 		one := JournalCount{Rule: "all", Receiver: "next", Entries: 1, Lanes: 1, Oldest: noon}
 		open, parked, free, blocked := one, one, one, one
 		open.Status, parked.Status, free.Status, blocked.Status = JournalBegun, JournalParked, JournalPending, JournalPending
 		free.Entries, free.Lanes = 2, 2 // bug 2, and the write under way of bug 5
 		blocked.Blocked, blocked.Entries, blocked.Lanes = true, 2, 2
-		if want := []JournalCount{open, parked, free, blocked}; err != nil || !reflect.DeepEqual(counts, want) {
-			t.Errorf("got %+v, %v, want %+v", counts, err, want)
+		if want := []JournalCount{open, parked, free, blocked}; !reflect.DeepEqual(all.Counts, want) {
+			t.Errorf("got %+v, want %+v", all.Counts, want)
 		}
-		stopped, err := s.JournalStopped(t.Context(), 10)
-		if must(t, err); len(stopped) != 2 || stopped[0].Lane != "bug 1" || stopped[1].Lane != "bug 4" {
+		if stopped := all.Stopped; len(stopped) != 2 || stopped[0].Lane != "bug 1" || stopped[1].Lane != "bug 4" {
 			t.Errorf("stopped are %+v", stopped)
-		}
-		if n, err := s.JournalApplied(t.Context(), noon.Add(-time.Second)); n != 1 || err != nil {
-			t.Errorf("%d were applied, %v", n, err)
 		}
 		create[0].Status = JournalSkipped
 		must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
 		for range 2 {
 			must(t, s.AddJournalLosses(t.Context(), []JournalLoss{{Receiver: "next", Kind: LossPassed, What: "POST /rest/bug", Entries: 2, Last: s.now()}}))
 		}
-		losses, err := s.JournalLosses(t.Context(), 10)
-		must(t, err)
+		losses := overview(t, s).Losses
 		if len(losses) != 2 || losses[0].Entries != 4 || losses[1].Kind != LossSkipped || losses[1].Rule != "all" || losses[1].What != "entry 1: attachment.create of bug 1" {
 			t.Errorf("losses are %+v", losses)
 		}
@@ -305,17 +311,16 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 			create[0].Status = JournalSkipped
 			must(t, s.PutJournal(t.Context(), create[0], JournalParked, Record{Actor: "me", Action: "skip", Reason: "gone"}))
 		}
-		losses, err = s.JournalLosses(t.Context(), 10)
-		if must(t, err); len(losses) != 11 || losses[10].What != "POST /rest/bug" {
+		losses = overview(t, s).Losses
+		if len(losses) != 11 || losses[10].What != "POST /rest/bug" {
 			t.Errorf("%d losses are %+v", len(losses), losses)
 		}
 		before := s.now()
 		must(t, s.StartJournal(t.Context(), Record{Actor: "me"}))
 		// A process may have counted it, and not yet told the store.
 		must(t, s.AddJournalLosses(t.Context(), []JournalLoss{{Receiver: "next", Kind: LossPassed, What: "POST /rest/bug", Entries: 1, Last: before}}))
-		losses, err = s.JournalLosses(t.Context(), 10)
-		if paused, _ := s.JournalPaused(t.Context()); len(losses) != 0 || err != nil || !paused {
-			t.Errorf("after the start: %+v, %v", losses, err)
+		if all = overview(t, s); len(all.Losses) != 0 || !all.Paused {
+			t.Errorf("after the start: %+v", all)
 		}
 	})
 }
@@ -324,7 +329,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 func TestCopyIsBegunByOne(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-		all, err := s.DueJournal(t.Context(), 10)
+		all, err := s.DueJournal(t.Context(), 10, "")
 		if must(t, err); len(all) != 1 {
 			t.Fatalf("%d are due", len(all))
 		}
@@ -409,10 +414,8 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 				t.Errorf("entry %d of %s is %s", e.Seq, e.Lane, e.Status)
 			}
 		}
-		counts, err := s.JournalCounts(t.Context())
-		must(t, err)
 		var lanes int64
-		for _, count := range counts {
+		for _, count := range overview(t, s).Counts {
 			if count.Status == JournalParked {
 				lanes += count.Lanes
 			}
@@ -427,7 +430,7 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 func TestNoCopyBeginsInAPause(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
-		due, err := s.DueJournal(t.Context(), 10)
+		due, err := s.DueJournal(t.Context(), 10, "")
 		if must(t, err); len(due) != 2 {
 			t.Fatalf("%d are due", len(due))
 		}
@@ -455,7 +458,7 @@ func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		for _, c := range []struct{ outcome, want JournalStatus }{{JournalApplied, JournalApplied}, {JournalPending, JournalParked}} {
 			end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-			due, err := s.DueJournal(t.Context(), 10)
+			due, err := s.DueJournal(t.Context(), 10, "")
 			if must(t, err); len(due) != 1 {
 				t.Fatalf("%d are due", len(due))
 			}

@@ -64,14 +64,6 @@ func (s *session) addLoss(l JournalLoss, now time.Time) {
 		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, now, now)
 }
 
-// JournalLosses returns the losses since the last start of the journal, the latest first: up to a number for each rule and receiver, so that those of
-// one rule hide none of another.
-func (s *Store) JournalLosses(ctx context.Context, limit int) ([]JournalLoss, error) {
-	return read[JournalLoss](ctx, s, "reading writes that are not copied", `SELECT receiver, rule, kind, what, entries, first_at, last_at FROM (
-		SELECT l.*, ROW_NUMBER() OVER (PARTITION BY receiver, rule ORDER BY last_at DESC, what) AS place FROM portico_journal_losses l) AS placed
-		WHERE place <= ? ORDER BY last_at DESC, what`, limit)
-}
-
 // StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.
 func (s *Store) StartJournal(ctx context.Context, record Record) error {
 	record.Subject, record.Action = "journal", actionStart

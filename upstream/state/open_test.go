@@ -104,14 +104,14 @@ func TestNothingIsReadFromARemovedFile(t *testing.T) {
 	s, err := Open(t.Context(), "sqlite:"+path)
 	must(t, err)
 	defer s.Close()
-	_, err = s.JournalPaused(t.Context())
+	_, err = s.Audit(t.Context(), 1)
 	must(t, err)
 	must(t, os.Rename(path, path+".removed"))
-	if _, err = s.JournalPaused(t.Context()); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
+	if _, err = s.Audit(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "removed or replaced") {
 		t.Errorf("a removed database is read, with the error %v", err)
 	}
 	must(t, os.Rename(path+".removed", path))
-	_, err = s.JournalPaused(t.Context())
+	_, err = s.Audit(t.Context(), 1)
 	must(t, err)
 }
 

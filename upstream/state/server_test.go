@@ -24,9 +24,6 @@ var sharedServer = sync.OnceValues(startServer)
 var databases atomic.Int64
 
 func TestMain(m *testing.M) {
-	if os.Getenv(addressVariable) != "" {
-		os.Exit(runJob())
-	}
 	code := m.Run()
 	if databases.Load() > 0 {
 		if s, err := sharedServer(); err == nil {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"portico/upstream"
-	"portico/upstream/journal"
 	"portico/upstream/state"
 )
 
@@ -81,9 +80,9 @@ func (t Table) writers(names [2]string) (all []string) {
 }
 
 // move makes the revision after present, whose table is source, and puts it in force. Writes that move wait meanwhile, except for a kill. With a
-// *BarrierError the rules are as before, in another revision. Lanes that were parked in the agreed state of the journal stay behind.
+// *BarrierError the rules are as before, in another revision. Lanes that are parked before stay behind.
 func (s *Switchover) move(
-	ctx context.Context, present state.Revision, source Table, action string, next Table, agreed *journal.Status, revision state.Revision,
+	ctx context.Context, present state.Revision, source Table, action string, next Table, revision state.Revision,
 ) (state.Revision, error) {
 	next.Moving = nil
 	old, candidate := Pair(present)
@@ -99,9 +98,6 @@ func (s *Switchover) move(
 	before, err := s.toCopy(ctx, moved, 0)
 	if err != nil {
 		return state.Revision{}, err
-	}
-	if agreed != nil {
-		before.Parked = agreed.ParkedLanesOf(moved.to)
 	}
 	source.Moving = moved.rules
 	announced := revision
@@ -131,8 +127,8 @@ func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all 
 	return all, nil
 }
 
-// drain waits until each process that is alive has reported a revision, and until what it has written before is copied. The operator has agreed to
-// move without the lanes that were parked.
+// drain waits until each process that is alive has reported a revision, and until what it has written before is copied. So many lanes were parked
+// before, and no others may stay behind.
 func (s *Switchover) drain(ctx context.Context, version int64, moved moving, parked int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timing.barrier)
 	defer cancel()
@@ -155,10 +151,7 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 		case len(behind) > 0:
 			why = "these processes have not ended writes that move: " + strings.Join(behind, ", ")
 		case left.Open > 0:
-			why = fmt.Sprintf("writes that are not copied to the other tracker: %d", left.Open)
-			if paused, _ := s.store.JournalPaused(ctx); paused {
-				return &BarrierError{why + ", and copying is paused: portico migrate journal resume"}
-			}
+			why = fmt.Sprintf("writes that are not copied to the other tracker: %d; where copying is paused: portico migrate journal resume", left.Open)
 		case left.Parked > parked:
 			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.Parked-parked)}
 		default:

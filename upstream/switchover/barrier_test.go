@@ -139,8 +139,8 @@ func TestARevivalMovesWrites(t *testing.T) {
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status().Killed.Missing, "\n")
-	if paused, _ := store.JournalPaused(t.Context()); !paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
-		t.Errorf("copying is paused: %v; what is missing: %q", paused, missing)
+	if all, _ := store.JournalOverview(t.Context(), 0); !all.Paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
+		t.Errorf("copying is paused: %v; what is missing: %q", all.Paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")
 	if _, ok := errors.AsType[*BarrierError](err); !ok || !strings.Contains(err.Error(), "journal resume") || b.Status().Killed == nil {
@@ -191,11 +191,6 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 			b.timing.barrier = time.Hour // which it does not wait
 			store.exec("CREATE TRIGGER parks AFTER UPDATE ON portico_leases BEGIN " + addEntry + " VALUES ('bug 9', 'x', 'x', 'new', 'rest', '', 'parked', 0); END")
 		}},
-		"copying is paused": {"journal resume", func(_ *testing.T, b *bench, store *disturbed) {
-			store.uncopied("new")
-			store.pause(true)
-			b.timing.barrier = time.Hour // which it does not wait
-		}},
 		"an unknown outcome": {"whose outcome is unknown, until 2027-01-15T08:01:00Z", func(t *testing.T, b *bench, _ *disturbed) {
 			b.old.failing(lost)
 			_ = attachTo("1").Make(t.Context(), b.Switchover, caller("a"))
@@ -215,23 +210,14 @@ func TestAMoveThatCannotEndIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAMoveLeavesOnlyAgreedLanesBehind: those that have stopped since it was decided hold it. What waits in agreed lanes is parked, entry by entry.
-func TestAMoveLeavesOnlyAgreedLanesBehind(t *testing.T) {
+// TestAMoveParksWhatWaitsBehindParkedEntries, entry by entry.
+func TestAMoveParksWhatWaitsBehindParkedEntries(t *testing.T) {
 	store := openDisturbed(t)
 	b := openBenchOver(t, store.Store, time.Hour, always(PhaseNew, PhaseOld))
 	for _, entry := range []string{"'bug 9', 'x', 'x', 'new', 'rest', '', 'parked'", "'bug 9', 'x', 'x', 'new', 'rest', '', 'pending'", "'bug 9', 'x', 'x', 'old', 'rest', '', 'pending'"} {
 		store.exec(addEntry + " VALUES (" + entry + ", 0)")
 	}
-	move := func(lanes int64) error {
-		agreed := &journal.Status{Rules: []state.JournalCount{
-			{Receiver: "new", Status: state.JournalParked, Lanes: lanes}, {Receiver: "new", Status: state.JournalPending, Lanes: 5}, {Receiver: "old", Status: state.JournalParked, Lanes: 5},
-		}}
-		return b.Change(t.Context(), b.Status().Version, Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}, agreed, "ann", "to move")
-	}
-	b.wantBarrier(t, move(0), "1 lanes of the journal wait for an operator")
-	if err := move(1); err != nil {
-		t.Error(err)
-	}
+	b.change(t, always(PhaseNew, PhaseNew))
 	entries, err := store.JournalOf(t.Context(), 9, true)
 	if err != nil || len(entries) != 3 || entries[1].Status != state.JournalParked || !strings.Contains(entries[1].Reason, "compare both trackers") || entries[2].Status != state.JournalPending {
 		t.Errorf("%v, entries %+v", err, entries)
@@ -569,7 +555,7 @@ func TestAStoreThatHasLostRules(t *testing.T) {
 	other := openUntilEnd(t, b.options, b.clock.now, time.Hour)
 	b.clock.pass(time.Millisecond) // or another version 3 of the same moment would be the lost one
 	for range 3 {
-		must(t, other.Change(t.Context(), other.Status().Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, nil, "ann", "again"))
+		must(t, other.Change(t.Context(), other.Status().Version, Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}, "ann", "again"))
 	}
 	process.Eventually(t, "later rules are in force", func() bool { return b.Status().Stale == "" })
 	b.old.taken()

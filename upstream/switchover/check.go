@@ -64,9 +64,6 @@ func (t Table) Problems(callers []string) []Problem {
 	if len(faults(c.found)) == 0 {
 		c.callersApart()
 		c.pairs()
-		if t.Passthrough != nil {
-			c.besidePassthrough(t.Passthrough)
-		}
 	}
 	slices.SortStableFunc(c.found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
@@ -177,22 +174,6 @@ func (c *checker) callersApart() {
 		if (len(rule.Callers)+len(rule.UserAgents) > 0 || rule.Percent != nil) && rule.Writes.New() != last.Writes.New() {
 			c.at = i
 			c.warn("writes", "these callers write elsewhere than the others, so one object can be written in both trackers")
-		}
-	}
-}
-
-// besidePassthrough warns where the paths outside the operations are ahead of the rules or behind them: much of what the older
-// interfaces read and write is the same as what the rules are about.
-func (c *checker) besidePassthrough(pass *PhasePair) {
-	c.at = -1
-	for i, rule := range c.rules {
-		switch {
-		case pass.Writes.New() && !rule.Reads.New():
-			c.warn("passthrough.writes", "what other paths write at the new tracker, XML-RPC among them, is read at the old one by rule %d (%q)", i+1, rule.Name)
-			return
-		case rule.Writes.New() && !pass.Reads.New():
-			c.warn("passthrough.reads", "other paths, XML-RPC and pages among them, read at the old tracker what rule %d (%q) writes at the new one", i+1, rule.Name)
-			return
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 	b := openBench(t, always(PhaseOld, PhaseOld))
 	version := b.Status().Version
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseOld)}}
-	must(t, b.Change(t.Context(), version, next, nil, "ann", "to see"))
+	must(t, b.Change(t.Context(), version, next, "ann", "to see"))
 	status := b.Status()
 	if status.Version != version+1 || status.Actor != "ann" || status.Reason != "to see" || status.Source != state.SourceAdmin {
 		t.Errorf("got %+v", status)
@@ -36,11 +36,11 @@ func TestChangesAreCompareAndSet(t *testing.T) {
 
 func (b *bench) checkChangesRefused(t *testing.T, former int64, next Table) {
 	t.Helper()
-	err := b.Change(t.Context(), former, next, nil, "bob", "too late")
+	err := b.Change(t.Context(), former, next, "bob", "too late")
 	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != former+1 || conflict.Present.Actor != "ann" {
 		t.Errorf("a change of a former version: %v", err)
 	}
-	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, nil, "bob", "behind"))
+	_, ok := errors.AsType[*InvalidError](b.Change(t.Context(), former+1, Table{Rules: []Rule{always(PhaseOld, PhaseNew)}}, "bob", "behind"))
 	if !ok {
 		t.Error("rules with reads behind writes were taken")
 	}
@@ -101,27 +101,12 @@ func TestAChangeThroughAReplicaWithAnotherConfiguration(t *testing.T) {
 	yesterday := replica(t, file, always(PhaseOld, PhaseOld))
 	today := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	next := Table{Rules: []Rule{always(PhaseNew, PhaseNew)}}
-	must(t, yesterday.Change(t.Context(), today.Status().Version, next, nil, "ann", "to move"))
+	must(t, yesterday.Change(t.Context(), today.Status().Version, next, "ann", "to move"))
 	must(t, errors.Join(yesterday.Kill(t.Context(), "ann", "it burns"), yesterday.Revive(t.Context(), "ann", "it is out")))
 	again := replica(t, file, always(PhaseOldCompare, PhaseOld))
 	if status := again.Status(); status.Source != state.SourceAdmin || status.Version != 7 || status.Table.Rules[0].Reads != PhaseNew {
 		t.Errorf("what an operator changed is gone though the configuration is the same: %+v", status)
 	}
-}
-
-func TestStoredRulesCountForTheConfigurationTheyWereMadeOn(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	one := replica(t, file, always(PhaseOld, PhaseOld))
-	one.change(t, always(PhaseNew, PhaseOld))
-	if same := replica(t, file, always(PhaseOld, PhaseOld)); same.by(t, "k", ofBugs("1")) != "new" {
-		t.Error("a restart lost what the admin API had changed")
-	}
-	other := replica(t, file, always(PhaseOldCompare, PhaseOld))
-	status := other.Status()
-	if other.by(t, "k", ofBugs("1")) != "old" || status.Source != state.SourceConfig || status.Version != 3 {
-		t.Errorf("a changed configuration does not count: %+v", status)
-	}
-	process.Eventually(t, "the other configuration", func() bool { return one.Status().Version == 3 })
 }
 
 // killedIn is the kill of a stored revision.
@@ -137,13 +122,5 @@ func TestNoOlderRulesAreTakenOver(t *testing.T) {
 	b.change(t, always(PhaseNew, PhaseNew))
 	if err := b.take(former); err != nil || b.Status().Version != former.Version+2 {
 		t.Errorf("version %d was taken over again (%v)", former.Version, err)
-	}
-}
-
-func TestAStartWithoutRulesIsRefused(t *testing.T) {
-	b := openBench(t, always(PhaseOld, PhaseOld))
-	b.options.Settings.Table = Table{}
-	if _, err := New(t.Context(), b.options); err == nil {
-		t.Error("no rules: taken")
 	}
 }

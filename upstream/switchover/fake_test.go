@@ -387,7 +387,7 @@ func (s *Switchover) explain(ctx context.Context, caller upstream.Caller, call u
 
 // try changes the rules that are in force.
 func (b *bench) try(ctx context.Context, rules ...Rule) error {
-	return b.Change(ctx, b.Status().Version, Table{Rules: rules}, nil, "an operator", "a test")
+	return b.Change(ctx, b.Status().Version, Table{Rules: rules}, "an operator", "a test")
 }
 
 // change is try for what must succeed.

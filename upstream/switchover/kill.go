@@ -65,7 +65,7 @@ func (s *Switchover) deliver(ctx context.Context) error {
 				return err
 			}
 		}
-		return s.put(ctx, actionKill, present, next, nil, pending.Actor, pending.Reason)
+		return s.put(ctx, actionKill, present, next, pending.Actor, pending.Reason)
 	})
 	if err != nil {
 		s.undelivered.Store(new(err.Error()))
@@ -75,12 +75,12 @@ func (s *Switchover) deliver(ctx context.Context) error {
 
 // missing says which writes the old tracker will not have.
 func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []string) {
-	counts, err := s.store.JournalCounts(ctx)
+	all, err := s.store.JournalOverview(ctx, 0)
 	if err != nil {
 		return []string{"what is missing is not known: " + err.Error()}
 	}
 	open := map[string]int64{}
-	for _, count := range counts {
+	for _, count := range all.Counts {
 		if count.Receiver == s.names[oldSide] {
 			open[count.Rule] += count.Entries
 		}
@@ -110,7 +110,7 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 				return err
 			}
 			next.Killed, next.Revived = nil, s.now().UTC()
-			if err := s.put(ctx, actionRevive, present, next, nil, actor, reason); err != nil {
+			if err := s.put(ctx, actionRevive, present, next, actor, reason); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"portico/upstream"
-	"portico/upstream/journal"
 	"portico/upstream/state"
 )
 
@@ -68,7 +67,7 @@ func (s *Switchover) configured(ctx context.Context, base string, table Table) (
 	}
 	next := table
 	next.Killed, next.Revived = stored.Killed, stored.Revived
-	made, err := s.move(ctx, present, stored, "", next, nil, state.Revision{
+	made, err := s.move(ctx, present, stored, "", next, state.Revision{
 		Base: base, Source: state.SourceConfig, Actor: "configuration", Reason: "the configured rules",
 	})
 	return made, next, err
@@ -202,18 +201,17 @@ const (
 
 // put makes a table the revision after the present one, when the writes that it moves have ended. The base stays that of the present rules, which
 // need not be the one of this process.
-func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, agreed *journal.Status, actor, reason string) error {
-	_, err := s.move(ctx, present.revision, present.source, action, next, agreed, state.Revision{
+func (s *Switchover) put(ctx context.Context, action string, present *ruleSet, next Table, actor, reason string) error {
+	_, err := s.move(ctx, present.revision, present.source, action, next, state.Revision{
 		Base: present.revision.Base, Source: state.SourceAdmin, Actor: actor, Reason: reason,
 	})
 	return err
 }
 
 // Change puts other rules in force, here at once and in other processes when they ask
-// next. version is the one that the change was made on, and agreed the state of the journal by which it was decided: lanes that stop later are
-// not left behind. Nil stands for the state now. The kill switch stays as it is. Errors are *state.ConflictError, *InvalidError, *BarrierError, or those of the
-// store; with any of them nothing changes.
-func (s *Switchover) Change(ctx context.Context, version int64, next Table, agreed *journal.Status, actor, reason string) error {
+// next. version is the one that the change was made on. The kill switch stays as it is. Errors are *state.ConflictError, *InvalidError, *BarrierError,
+// or those of the store; with any of them nothing changes.
+func (s *Switchover) Change(ctx context.Context, version int64, next Table, actor, reason string) error {
 	rules := s.rules.Load()
 	wrong := faults(next.Problems(rules.CallerNames))
 	for i, rule := range next.Rules {
@@ -236,7 +234,7 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, agre
 			return nil
 		}
 		next.Killed, next.Revived = present.source.Killed, present.source.Revived
-		return s.put(ctx, actionChange, present, next, agreed, actor, reason)
+		return s.put(ctx, actionChange, present, next, actor, reason)
 	})
 	return cmp.Or(err, late)
 }

@@ -261,7 +261,7 @@ func TestOfferedSteps(t *testing.T) {
 	status := s.moving.Status()
 	table := status.Table
 	table.Rules[2].Reads = switchover.PhaseOld
-	must(t, s.moving.Change(t.Context(), status.Version, table, nil, "ada", "a test"))
+	must(t, s.moving.Change(t.Context(), status.Version, table, "ada", "a test"))
 	if ahead, back := offered(); ahead != 2 || back != 2 {
 		t.Errorf("with one rule at old, %d can go ahead and %d back", ahead, back)
 	}

@@ -38,7 +38,13 @@ func (m *Map) translateDocument(ctx context.Context, side Side, document *mappin
 	if err != nil {
 		return &mapping.StreamError{Err: err}
 	}
-	s := &scanner{Map: m, side: side, in: jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))}
+	s, _ := m.scanners.Get().(*scanner)
+	if s == nil {
+		s = &scanner{in: new(jsontext.Decoder)}
+	}
+	defer m.scanners.Put(s)
+	s.Map, s.side, s.edits, s.refs = m, side, s.edits[:0], s.refs[:0]
+	s.in.Reset(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 	var ids []int64
 	if err = s.value(shapes[operation]); err == nil {
 		ids, err = m.clients(ctx, side, s.refs, made[operation]...)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -40,26 +40,19 @@ func unavailable(why string, cause error) *mapping.Error {
 	return err
 }
 
-// message translates an error that quotes an id which the tracker was sent. Where several kinds have that id, the last kind that the message
-// names before it counts.
+// message translates an error that quotes an id which the tracker was sent. Where the request has that id for several kinds, the first one counts.
 func (t *translation) message(err error) error {
 	failed, ok := errors.AsType[*mapping.Error](err)
 	if !ok {
 		return err
 	}
-	translated, named := *failed, ""
+	translated := *failed
 	translated.Message = regexp.MustCompile(`[\pL\pN_]+`).ReplaceAllStringFunc(failed.Message, func(word string) string {
-		quoted, lower := word, strings.ToLower(word)
-		for i, native := range t.ids {
-			kind := strings.Replace(string(t.refs[i].kind), "_", "", 1) // as trackers spell it
-			if strings.HasPrefix(lower, kind) {
-				named = lower
-			}
-			if strconv.FormatInt(native, 10) == word && (quoted == word || strings.TrimSuffix(named, "s") == kind) {
-				quoted = strconv.FormatInt(t.refs[i].id, 10)
-			}
+		id, err := strconv.ParseInt(word, 10, 64)
+		if i := slices.Index(t.ids, id); err == nil && i >= 0 {
+			return strconv.FormatInt(t.refs[i].id, 10)
 		}
-		return quoted
+		return word
 	})
 	return &translated
 }

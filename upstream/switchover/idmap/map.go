@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type Map struct {
 	names  names
 	digest string
 	memory *otter.Cache[state.IDKey, remembered]
+	// scanners are used again, since each has buffers for a whole reply.
+	scanners *sync.Pool
 	// near is what NearOffset returns.
 	near    *atomic.Pointer[string]
 	missing *missing
@@ -70,7 +73,7 @@ type remembered struct {
 // New makes a Map. The settings must have no problems.
 func New(options Options) *Map {
 	m := &Map{
-		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true,
+		o: options, rules: map[Kind]Rule{}, names: newNames(options.Settings.Names.tables()), near: &atomic.Pointer[string]{}, missing: &missing{}, settles: true, scanners: &sync.Pool{},
 		memory: otter.Must(&otter.Options[state.IDKey, remembered]{MaximumSize: maxRemembered}),
 	}
 	for _, kind := range Kinds() {

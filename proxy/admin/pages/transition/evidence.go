@@ -97,7 +97,7 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 	var known *found
 	var entries recorded
 	entries.Status, entries.err = g.Journal(ctx)
-	plan := Plan{Version: status.Version, Steps: []Step{}, journal: entries.Status}
+	plan := Plan{Version: status.Version, Steps: []Step{}}
 	for _, step := range steps {
 		checked := Step{
 			Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{},

@@ -19,8 +19,8 @@ import (
 type Switchover interface {
 	// Status returns the active rules, with their hits.
 	Status() switchover.Status
-	// Change replaces the table that has the given version, as decided by a state of the journal. Errors: *state.ConflictError, *switchover.InvalidError.
-	Change(ctx context.Context, version int64, table switchover.Table, agreed *journal.Status, actor, reason string) error
+	// Change replaces the table that has the given version. Errors: *state.ConflictError, *switchover.InvalidError.
+	Change(ctx context.Context, version int64, table switchover.Table, actor, reason string) error
 	// Revive ends a kill.
 	Revive(ctx context.Context, actor, reason string) error
 }
@@ -64,9 +64,6 @@ type Plan struct {
 	// State is the worst of all preconditions that are not overridden.
 	State State  `json:"state"`
 	Steps []Step `json:"steps"`
-
-	// journal is the state by which the steps were checked, nil without a journal.
-	journal *journal.Status
 }
 
 // Move is a change of the rules that has to be earned.
@@ -152,7 +149,7 @@ func (g *Gate) Move(ctx context.Context, m Move) (plan Plan, err error) {
 	case plan.State != StateHolds && plan.State != "":
 		return plan, &UnreadyError{plan}
 	}
-	return plan, g.Switchover.Change(ctx, m.Version, m.Table, plan.journal, m.Actor, signedOff(m.Reason, overridden))
+	return plan, g.Switchover.Change(ctx, m.Version, m.Table, m.Actor, signedOff(m.Reason, overridden))
 }
 
 // Revive ends a kill, if each rule whose copied writes go back to the new tracker finds there what was written meanwhile. Errors are
