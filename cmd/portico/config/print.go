@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
@@ -77,9 +76,6 @@ func Printable(text string) string {
 // RedactURL removes what may be secret from a URL before it is printed: name and password, and the values of the query. What is
 // no URL, but could have a name and password in it, is not printed at all.
 func RedactURL(text string) string {
-	if address, err := netip.ParseAddrPort(text); err == nil {
-		return address.String() // it stands where a URL should, and is no secret
-	}
 	u, err := url.Parse(text)
 	if err != nil || (u.Opaque != "" || u.Scheme == "") && strings.Contains(text, "@") {
 		return Redacted
