@@ -34,6 +34,7 @@ func CachePage(view CacheView) Page {
 		respond(w, map[string]any{"items": append([]cache.Item{}, items...)}, err)
 	})
 	mux.HandleFunc("POST /cache/purge", func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		product := r.FormValue("product")
 		respond(w, map[string]any{"purged": cmp.Or(product, "everything")}, view.Purge(r.Context(), product))
 	})
@@ -41,7 +42,7 @@ func CachePage(view CacheView) Page {
 }
 
 // errUnclear is the error of a request, as opposed to those of the cache.
-var errUnclear = errors.New("GET /cache needs product=P or key=K in the query")
+var errUnclear = errors.New("the query needs product=P or key=K")
 
 // respond writes a value as JSON, unless there is an error.
 func respond(w http.ResponseWriter, value map[string]any, err error) {
