@@ -169,15 +169,8 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)
 	}
-	switch response.StatusCode {
-	case http.StatusBadRequest: // a flag has a value that the listener does not know
-		err = exitError{exitUsage, err}
-	case http.StatusUnauthorized:
-		hint := "use --token-file FILE, or --cert-file and --key-file"
-		if a.tokenFile != "" {
-			hint = "the token in --token-file is not that of the listener"
-		}
-		err = fmt.Errorf("%w; %s", err, hint)
+	if response.StatusCode == http.StatusUnauthorized {
+		err = fmt.Errorf("%w; check --token-file, or --cert-file and --key-file", err)
 	}
 	return text, err
 }
@@ -201,9 +194,6 @@ func newRefusal(status int, text []byte) refusal {
 	}
 	if err := json.Unmarshal(text, &refused); err != nil || refused.Error == "" {
 		refused.Error = strings.TrimSpace(string(text))
-	}
-	if strings.HasPrefix(refused.Error, "<") {
-		refused.Error = "a page; does --admin name the admin listener?"
 	}
 	for _, p := range refused.Problems {
 		refused.Error += fmt.Sprintf("\n  %s: %s", p.Field, p.Message)

@@ -18,7 +18,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"portico/cmd/portico/config"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
 	"portico/upstream/state"
@@ -47,11 +46,7 @@ func canaryCommand(env environment) *cobra.Command {
 		}),
 		canaryFindingsCommand(a),
 		command("show SIGNATURE", "print one finding with an example", func(ctx context.Context, args []string) error {
-			path, err := findingPath(args[0], ".json")
-			if err != nil {
-				return err
-			}
-			return fetch(ctx, a, path, renderFinding)
+			return fetch(ctx, a, "/canary/findings/"+url.PathEscape(args[0])+".json", renderFinding)
 		}),
 		canaryVerdictCommand(a), canarySamplingCommand(a),
 		canaryJudgeCommand(a, "accept", "let findings no longer count", "Accepted."),
@@ -95,14 +90,6 @@ func canaryVerdictCommand(a *adminClient) *cobra.Command {
 		}
 		return exitError{status: found.Verdict.ExitCode()}
 	})
-}
-
-// findingPath is where the listener has a finding.
-func findingPath(signature, suffix string) (string, error) {
-	if strings.Trim(signature, ". ") == "" { // nor a part of a path
-		return "", usageError("invalid signature %q; see portico canary report", signature)
-	}
-	return "/canary/findings/" + url.PathEscape(signature) + suffix, nil
 }
 
 // finding is one finding with its samples, as the listener has it.
@@ -184,14 +171,7 @@ func inOneOrder(value jsontext.Value) string {
 func canaryJudgeCommand(a *adminClient, verb, short, done string) *cobra.Command {
 	until := ""
 	c := command(verb+" SIGNATURE...", short, func(ctx context.Context, args []string) error {
-		if len(args) != 1 {
-			return change(ctx, a, "/canary/judgements/"+verb, map[string]any{"until": until, "signatures": args}, line(done))
-		}
-		path, err := findingPath(args[0], "/"+verb)
-		if err != nil {
-			return err
-		}
-		return change(ctx, a, path, map[string]any{"until": until}, line(done))
+		return change(ctx, a, "/canary/judgements/"+verb, map[string]any{"until": until, "signatures": args}, line(done))
 	})
 	if verb == "accept" {
 		c.Flags().StringVar(&until, "until", "", "accept until `WHEN`: 2030-12-31, a time as in RFC 3339, or a length of time such as 48h or 30d")
@@ -238,7 +218,7 @@ func canarySamplingCommand(a *adminClient) *cobra.Command {
 		}
 		operations[name] = share
 		changed["operations"] = operations
-		return config.CheckOperation(name)
+		return nil
 	})
 	return c
 }

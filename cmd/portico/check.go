@@ -26,29 +26,24 @@ func checkCommand(env environment) *cobra.Command {
 	var shown, probed bool
 	o := output{env: env}
 	c := command("check --config FILE | --tracker URL", "check a configuration as start-up does", func(ctx context.Context, _ []string) error {
-		if shown && probed && !o.isText() {
-			return usageError("--print and --probe print one document each: give one of them, or --output text")
+		if shown && probed {
+			return usageError("--print and --probe exclude each other")
 		}
 		cfg, list, err := checked(flags, &o)
 		if err != nil {
 			return err
 		}
-		title := "The configuration is good.\n"
 		if shown {
-			if err := o.config(cfg); err != nil || !probed {
-				return err
-			}
-			title = ""
-		} else {
-			list = append(list, summary(cfg)...)
+			return o.config(cfg)
 		}
+		list = append(list, summary(cfg)...)
 		if probed {
 			var probes []entry
 			probes, err = runProbes(ctx, env, cfg)
 			list = append(list, probes...)
 		}
 		return errors.Join(err, o.value(list, func(w io.Writer) error {
-			fmt.Fprint(w, title)
+			fmt.Fprintln(w, "The configuration is good.")
 			for _, each := range list {
 				fmt.Fprintf(w, "  %-11s %s\n", each.Name, each.Text)
 			}

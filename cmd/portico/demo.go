@@ -25,12 +25,6 @@ import (
 func demoCommand(env environment) *cobra.Command {
 	d, listen, adminListen := demoRun{env: env}, "", ""
 	c := command("demo", "run everything in one process, with made-up data", func(ctx context.Context, _ []string) error {
-		switch {
-		case d.requests < 0:
-			return usageError("--drive needs a number of requests")
-		case d.stay && d.requests == 0:
-			return usageError("--stay is for --drive")
-		}
 		d.cfg = demoConfig(listen, adminListen)
 		return d.run(ctx)
 	})
@@ -138,11 +132,7 @@ func (d *demoRun) serve(ctx context.Context) error {
 	if err := service.Serve(ctx); err != nil || d.requests == 0 {
 		return err
 	}
-	err := <-driven
-	if signalled.Err() != nil && !d.stay {
-		return errors.New("it was told to end before all was compared")
-	}
-	return err
+	return <-driven
 }
 
 // drive makes requests, waits until they have been compared, prints the report and what it says of the planted differences. The error

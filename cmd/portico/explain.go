@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -80,16 +79,12 @@ func explainCommand(env environment) *cobra.Command {
 	return c
 }
 
-// newRequest is a request as Portico would read it from a client. A path may be a URL, as proxies get it.
+// newRequest is a request as Portico would read it from a client.
 func newRequest(ctx context.Context, method, path, body string) (*http.Request, error) {
-	address := path
-	switch {
-	case strings.HasPrefix(path, "/"):
-		address = "http://portico.example" + path
-	case !strings.HasPrefix(path, "http://") && !strings.HasPrefix(path, "https://"):
+	if !strings.HasPrefix(path, "/") {
 		return nil, usageError("invalid path: must begin with /")
 	}
-	request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, "http://portico.example"+path, strings.NewReader(body))
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
 		return nil, usageError("invalid path: %w", wrong.Err) // without the address, which may hold a key
 	}
@@ -119,11 +114,7 @@ const runningTimeout = 3 * time.Second
 // adminURL is where the admin listener of a configuration is.
 func adminURL(cfg config.Config) string {
 	if cfg.Admin.TLS.On() {
-		host, port, _ := net.SplitHostPort(cfg.Admin.Listen)
-		if config.EveryHost(host) {
-			host = "localhost" // no certificate is for all addresses
-		}
-		return "https://" + net.JoinHostPort(host, port)
+		return "https://" + cfg.Admin.Listen
 	}
 	return "http://" + cfg.Admin.Listen
 }

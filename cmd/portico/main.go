@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,7 +82,7 @@ func run(ctx context.Context, env environment, args []string) int {
 // commandLine builds the tree of all commands.
 func commandLine(env environment) *cobra.Command {
 	root := group(&cobra.Command{
-		Use: "portico", Short: "compatibility facade for Bugzilla-style trackers", SilenceErrors: true, SilenceUsage: true,
+		Use: "portico", Short: "compatibility facade for Bugzilla-style trackers", Version: app.ThisVersion(), SilenceErrors: true, SilenceUsage: true,
 		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
 			"Flags may begin with one hyphen or two.\n" +
 			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
@@ -91,23 +91,11 @@ func commandLine(env environment) *cobra.Command {
 		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	root.SetFlagErrorFunc(flagError)
-	root.InitDefaultHelpCmd()
-	help, _, _ := root.Find([]string{"help"})
-	help.RunE = func(_ *cobra.Command, args []string) error {
-		topic, rest, err := root.Find(args)
-		if err != nil || len(rest) > 0 {
-			return unknownCommand(topic, rest[0])
-		}
-		return topic.Help()
-	}
-	root.InitDefaultCompletionCmd("completion")
-	completion, _, _ := root.Find([]string{"completion"})
-	group(completion)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 	return root
 }
 
-// longFlags returns arguments in the form that pflag reads: it takes -config for six flags of one letter. --version is the command.
+// longFlags returns arguments in the form that pflag reads: it takes -config for six flags of one letter.
 func longFlags(root *cobra.Command, args []string) []string {
 	known := map[string]bool{"help": true, "version": true}
 	var collect func(c *cobra.Command)
@@ -118,16 +106,12 @@ func longFlags(root *cobra.Command, args []string) []string {
 		}
 	}
 	collect(root)
-	long := []string{}
+	long := slices.Clone(args)
 	for i, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
 		if name, short := strings.CutPrefix(name, "-"); short && known[name] {
-			arg = "-" + arg
+			long[i] = "-" + arg
 		}
-		if i == 0 && arg == "--version" {
-			arg = "version"
-		}
-		long = append(long, arg)
 	}
 	return long
 }
@@ -154,17 +138,6 @@ func unknownCommand(c *cobra.Command, word string) error {
 		names = append(names, subcommand.Name())
 	}
 	return usageError("there is no command %q%s", word, config.DidYouMean(word, names))
-}
-
-// flagError is a mistake in a flag, with the flag that was probably meant where there is none of that name.
-func flagError(c *cobra.Command, err error) error {
-	meant := ""
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		meant = config.DidYouMean(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), names)
-	}
-	return usageError("%w%s", err, meant)
 }
 
 // command makes a command. It takes one argument for each word of use between its name and its first flag.

@@ -16,8 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"portico/cmd/portico/config"
-	"portico/mapping"
-	"portico/proxy/admin"
 	"portico/proxy/admin/pages/transition"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -144,9 +142,6 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := warnOfWrites(ctx, a, status, next); err != nil {
-		return err
-	}
 	changes, changed := diffLines(tableLines(status.Table), tableLines(next))
 	result := map[string]any{"version": status.Version, "changed": changed, "rules": changes}
 	var plan transition.Plan
@@ -167,28 +162,6 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 		fmt.Fprintf(w, "Apply it with: portico migrate apply %s --version %d --actor NAME --reason TEXT\n", file, status.Version)
 		return nil
 	}), statusOf(plan))
-}
-
-// warnOfWrites prints which rules send flag type writes to a tracker that has none.
-func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) error {
-	found, err := read[struct {
-		Trackers map[string]admin.TrackerStatus
-	}](ctx, a, "/status")
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{status.Old, status.New} {
-		tracker, toNew := found.Trackers[name], name == status.New
-		if !tracker.DialectPinned && len(next.FlagTypeWriters(toNew)) > 0 {
-			fmt.Fprintf(a.env.stderr, "warning: the dialect of tracker %s is not known yet, nor whether it has the flag type writes that rules send to it\n", name)
-		}
-		if dialect, known := mapping.DialectNamed(tracker.Dialect); known && tracker.DialectPinned {
-			for _, warning := range writesWarnings(next, name, toNew, dialect) {
-				fmt.Fprintln(a.env.stderr, warning)
-			}
-		}
-	}
-	return nil
 }
 
 // migrateApplyCommand is portico migrate apply.
@@ -218,18 +191,6 @@ func loadRules(env environment, file string, callers []string) (switchover.Table
 	}
 	table, problems := config.LoadRules(file, content, callers)
 	return table, env.tell(problems)
-}
-
-// writesWarnings returns a line for each rule that sends flag type writes to the new tracker, or to the old one, where it has none.
-func writesWarnings(table switchover.Table, tracker string, toNew bool, dialect mapping.Dialect) (warnings []string) {
-	if dialect.FlagTypeWrites {
-		return nil
-	}
-	for _, i := range table.FlagTypeWriters(toNew) {
-		warnings = append(warnings, fmt.Sprintf("warning: rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused",
-			table.Rules[i].Name, tracker, dialect.Name))
-	}
-	return warnings
 }
 
 // diffLines returns the lines of both lists, with "- " before those that go and "+ " before those that come.

@@ -14,9 +14,7 @@ import (
 	"portico/cache"
 	"portico/cmd/portico/app"
 	"portico/cmd/portico/config"
-	"portico/upstream"
 	"portico/upstream/bugzilla"
-	"portico/upstream/canary/writes"
 	"portico/upstream/state"
 )
 
@@ -51,9 +49,6 @@ func runProbes(ctx context.Context, env environment, cfg config.Config) (list []
 	}
 	if cfg.NeedsStore() {
 		probe("state", func(ctx context.Context) (string, error) { return probeState(ctx, cfg.State) })
-	}
-	if cfg.Candidate != "" && cfg.Canary.Isolated {
-		probe("marker", func(ctx context.Context) (string, error) { return probeMarker(ctx, cfg) })
 	}
 	return list, failed
 }
@@ -98,32 +93,8 @@ func probeState(ctx context.Context, at string) (string, error) {
 		return "will be created", nil
 	case found.Version < found.Newest:
 		return fmt.Sprintf("opens, and will be brought from version %d to %d", found.Version, found.Newest), nil
-	case found.Rules:
-		return "opens, and holds rules of an earlier run", nil
 	}
-	return "opens, and is empty", nil
-}
-
-// probeMarker checks, without any credential, that the candidate alone has the product that marks it as isolated.
-func probeMarker(ctx context.Context, cfg config.Config) (string, error) {
-	anonymous := func(string) upstream.Caller { return upstream.Caller{} }
-	for _, tracker := range []struct{ name, problem string }{
-		{cfg.Candidate, "the candidate has no product %q that everybody may see"},
-		{cfg.Primary, "the primary tracker has the product %q too, or cannot be asked"},
-	} {
-		options, err := clientOptions(cfg.Trackers[tracker.name])
-		if err != nil {
-			return "", err
-		}
-		client, err := bugzilla.New(options)
-		if err != nil {
-			return "", err
-		}
-		if !writes.IsMarked(ctx, map[string]upstream.Tracker{tracker.name: client}, cfg.Candidate, cfg.Canary.Marker, anonymous) {
-			return "", fmt.Errorf(tracker.problem, cfg.Canary.Marker)
-		}
-	}
-	return "the candidate has it, the primary tracker has not", nil
+	return "opens", nil
 }
 
 // clientOptions are those of a client that sends requests to a tracker as serve does.
@@ -150,8 +121,5 @@ func probeTracker(ctx context.Context, cfg config.Config, name string) (string, 
 	defer cancel()
 	found, err := bugzilla.Probe(ctx, name, options)
 	notes := append([]string{"version " + found.Version}, found.Notes...)
-	if cfg.Candidate != "" && len(cfg.Switchover.Rules) > 0 {
-		notes = append(notes, writesWarnings(cfg.Switchover.Table(), name, name == cfg.Candidate, found.Dialect)...)
-	}
 	return strings.Join(notes, "; "), unreachable(err, "the tracker", "is it running? check trackers."+name+".url")
 }

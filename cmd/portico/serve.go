@@ -57,11 +57,7 @@ func recordCommand(env environment) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("open the recording: %w", err)
 		}
-		started, err := record(ctx, env, cfg, flags, file, maxData)
-		if err = errors.Join(err, file.Close()); !started {
-			err = errors.Join(err, os.Remove(out)) // it is empty, and would be in the way of the next try
-		}
-		return err
+		return errors.Join(record(ctx, env, cfg, flags, file, maxData), file.Close())
 	})
 	c.Long = "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
 		"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
@@ -72,8 +68,8 @@ func recordCommand(env environment) *cobra.Command {
 	return c
 }
 
-// record serves, and records to a file. In the end it prints what became of the exchanges, unless it could not start.
-func record(ctx context.Context, env environment, cfg config.Config, reload *config.Flags, file *os.File, maxData int) (started bool, err error) {
+// record serves, and records to a file. In the end it prints what became of the exchanges.
+func record(ctx context.Context, env environment, cfg config.Config, reload *config.Flags, file *os.File, maxData int) error {
 	var shown *progress
 	recorder := recording.NewRecorder(recording.RecorderOptions{To: file, MaxData: maxData, Failed: func(err error) {
 		fmt.Fprintf(shown, "portico record: %v; clients are still served, but nothing more is recorded\n", err)
@@ -86,23 +82,14 @@ func record(ctx context.Context, env environment, cfg config.Config, reload *con
 	service.Reload = func() (config.Config, []config.Problem, error) { return reload.Load(env.environ) }
 	service.Over = recorder.Handler
 	service.Started = func(clients, _ *app.Listener, _ *app.Runtime) {
-		started = true
 		fmt.Fprintf(env.stdout, "Recording what clients ask at %s.\n", clients.URL())
 	}
 	served := service.Serve(ctx)
 	counts, failed := recorder.Close()
 	shown.stop()
-	if !started {
-		return false, errors.Join(served, failed)
-	}
 	fmt.Fprintf(env.stdout, "%d exchanges are in %s; %d of them cannot be made again, and say why.\n", counts.Written, file.Name(), counts.Unsendable)
 	for _, reason := range slices.Sorted(maps.Keys(counts.Dropped)) {
-		fmt.Fprintf(env.stdout, "Dropped: %d (%s).\n", counts.Dropped[reason], map[string]string{
-			"aborted": "their responses broke off",
-			"queue":   "too many were waiting to be written",
-			"memory":  "those that were waiting took too much memory",
-			"write":   "the file could not be written",
-		}[reason])
+		fmt.Fprintf(env.stdout, "Dropped: %d (%s).\n", counts.Dropped[reason], reason)
 	}
-	return true, errors.Join(served, failed)
+	return errors.Join(served, failed)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -320,23 +318,4 @@ func TestTracesFollowNoRedirect(t *testing.T) {
 	process.Eventually(t, "the spans are dropped", func() bool {
 		return strings.Contains(get(t, operators+"/metrics"), `portico_trace_spans_dropped_total{reason="not-sent"} 2`)
 	})
-}
-
-// TestCollectorThatTakesAPart: what a collector does not take counts as dropped.
-func TestCollectorThatTakesAPart(t *testing.T) {
-	t.Parallel()
-	var batches atomic.Int32
-	picky := stub(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-protobuf")
-		text := "\x0a\x00" // all were taken; some collectors send an empty member
-		if batches.Add(1) > 1 {
-			text = "\x0a\x02\x08\x02" // two were not
-		}
-		_, _ = io.WriteString(w, text)
-	})
-	clients, operators := startTraced(t, startListening(t).url, "endpoint: '"+picky+"'")
-	for _, want := range []string{"portico_trace_spans_total 2", `portico_trace_spans_dropped_total{reason="not-sent"} 2`} {
-		get(t, clients+"/rest/bug/1/attachment")
-		process.Eventually(t, want, func() bool { return strings.Contains(get(t, operators+"/metrics"), want+"\n") })
-	}
 }

@@ -126,33 +126,28 @@ func TestAWriteCountsForTheOtherCache(t *testing.T) {
 	read("the second text")
 }
 
-// TestProbeOfTwoTrackers opens the store and looks for the marker.
+// TestProbeOfTwoTrackers opens the store, and writes into the spool of the journal.
 func TestProbeOfTwoTrackers(t *testing.T) {
 	_, plain := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
-	_, marked := startTracker(t, tracker.Options{Seed: tracker.SeedDemo, Product: "isolated-here"})
-	const isolated = "canary: {isolated: true, marker: isolated-here}\n"
+	_, other := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	folder, secret := t.TempDir(), writeFile(t, "key", strings.Repeat("k", 16))
 	spool := func(dir string) string {
 		return "switchover: {journal: {key_file: '" + secret + "', spool: '" + dir + "'}}\n"
 	}
 	for name, tt := range map[string]struct {
-		old, candidate, state, more string
-		code                        int
-		want                        string
+		state, more string
+		code        int
+		want        string
 	}{
-		"state":              {plain, marked, "a.db", "", exitOK, "probe       state: will be created\n"},
-		"folder for a file":  {plain, marked, ".", "", exitFailed, ":6:8: state: "},
-		"no folder":          {plain, marked, "no/b.db", "", exitFailed, "/no is not there"},
-		"marker":             {plain, marked, "c.db", isolated, exitOK, "probe       marker: the candidate has it, the primary tracker has not\n"},
-		"no marker":          {marked, plain, "d.db", isolated, exitFailed, `marker: FAILED: the candidate has no product "isolated-here"`},
-		"marker on both":     {marked, marked, "e.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product"},
-		"spool":              {plain, marked, "g.db", spool(folder), exitOK, "probe       journal: can be stored\n"},
-		"spool of serve":     {plain, marked, "h.db", spool(folder + "/spool"), exitOK, "probe       journal: will be created\n"},
-		"no spool":           {plain, marked, "i.db", spool(secret + "/spool"), exitFailed, "not a directory; check switchover.journal.spool\n"},
-		"nobody to be asked": {"http://127.0.0.1:1/", marked, "f.db", isolated, exitFailed, "marker: FAILED: the primary tracker has the product \"isolated-here\" too, or cannot be asked"},
+		"state":             {"a.db", "", exitOK, "probe       state: will be created\n"},
+		"folder for a file": {".", "", exitFailed, ":6:8: state: "},
+		"no folder":         {"no/b.db", "", exitFailed, "/no is not there"},
+		"spool":             {"g.db", spool(folder), exitOK, "probe       journal: can be stored\n"},
+		"spool of serve":    {"h.db", spool(folder + "/spool"), exitOK, "probe       journal: will be created\n"},
+		"no spool":          {"i.db", spool(secret + "/spool"), exitFailed, "not a directory; check switchover.journal.spool\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := writeFile(t, "c.yaml", pairConfig(tt.old, tt.candidate, filepath.Join(folder, tt.state), tt.more))
+			file := writeFile(t, "c.yaml", pairConfig(plain, other, filepath.Join(folder, tt.state), tt.more))
 			code, stdout, stderr := portico(t, nil, "check", "--probe", "--config", file)
 			if _, err := os.Stat(filepath.Join(folder, tt.state)); err == nil && tt.state != "." {
 				t.Error("the check makes a store")
@@ -162,7 +157,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 			}
 		})
 	}
-	file := writeFile(t, "c.yaml", pairConfig(plain, marked, filepath.Join(folder, "unused.db"), ""))
+	file := writeFile(t, "c.yaml", pairConfig(plain, other, filepath.Join(folder, "unused.db"), ""))
 	if code, stdout, stderr := portico(t, nil, "check", "--config", file); code != exitOK || !strings.Contains(stdout, "candidate)") || !strings.Contains(stdout, "rule        default:") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}

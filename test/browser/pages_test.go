@@ -31,7 +31,7 @@ func serveMade(t *testing.T) (base string, found *fixtures.Canary) {
 		Metrics: admin.NewMetrics(), Status: func() admin.Status { return fixtures.NewStatus(now) }, Looked: func() {}, Unready: func() string { return "" },
 		Pages: []admin.Page{
 			pages.CanaryPages(comparison, comparison, pages.CanaryOptions{
-				Facade: "http://127.0.0.1:8080", Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"},
+				Trackers: map[string]string{"current": "http://127.0.0.1:8081/", "candidate": "http://127.0.0.1:8082/"},
 			}),
 			pages.SwitchoverPages(moving, fixtures.NewGate(moving), fixtures.Unpaired), pages.JournalPages(recorded),
 		},

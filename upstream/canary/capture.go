@@ -101,7 +101,7 @@ func (t *tap) run() {
 	case errors.Is(err, errNoMore):
 		c.end(j, verdict.DropMemory)
 	case err != nil:
-		c.end(j, verdict.DropSpoolFailed)
+		c.end(j, verdict.DropInternal)
 	case client.Failure != "":
 		c.end(j, verdict.DropUnreadable)
 	default:

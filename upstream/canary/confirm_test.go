@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"portico/upstream"
 	"portico/upstream/canary"
 	"portico/upstream/canary/verdict"
-	"portico/upstream/transport"
 )
 
 // changed sends all answers otherwise than the tracker has said them.
@@ -74,31 +72,6 @@ func TestNoiseIsLearntEarly(t *testing.T) {
 	}
 	if n := w.old.Requests()["attachment.get"]; n != 12 {
 		t.Errorf("the old tracker was asked %d times for 4 calls, want 12", n)
-	}
-}
-
-// TestCandidateThatAnswersIsStillTheCandidate: a finding stays the same one when the
-// candidate begins to answer.
-func TestCandidateThatAnswersIsStillTheCandidate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, worldOptions{fresh: tracker.Options{Quirks: []tracker.Quirk{tracker.QuirkMissingField}}})
-	w.make(attachment("1"))
-	before := w.findings()
-	w.makeAs(attachment("1"), upstream.Sides{Serving: newName, Compared: oldName}, dial(t, w.fresh.url, transport.Options{}))
-	if after := w.findings(); len(before) != 1 || len(after) != 1 || before[0] != after[0] {
-		t.Errorf("found %q, and %q when the candidate answers", before, after)
-	}
-	if got := w.sum(""); got.Confirmed != 2 {
-		t.Errorf("got %+v, want 2 confirmed", got)
-	}
-	tallies, err := w.store.Tallies(t.Context(), time.Time{})
-	if err != nil || len(tallies) == 0 {
-		t.Fatalf("the tallies are %+v (%v)", tallies, err)
-	}
-	for _, tally := range tallies {
-		if tally.Answered != oldName || tally.Other != newName {
-			t.Errorf("a tally is of %s and %s, want the reference and the candidate", tally.Answered, tally.Other)
-		}
 	}
 }
 
@@ -170,35 +143,6 @@ func TestRefusalTheSecondTime(t *testing.T) {
 			}
 			if found := w.findings(); (len(found) == 0) != (status == http.StatusInternalServerError) {
 				t.Errorf("found %q", found)
-			}
-		})
-	}
-}
-
-// TestErrorsAreComparedWhole: clients get all members of an error as the tracker has them.
-func TestErrorsAreComparedWhole(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		old, fresh string
-		found      []string
-	}{
-		"equal":                 {`"error"`, `"error"`, nil},
-		"another documentation": {`https://bugzilla.readthedocs.org/`, `https://elsewhere.example/`, []string{"attachment.get value $.documentation"}},
-		"no documentation":      {`"documentation":`, `"about":`, []string{"attachment.get extra $.about", "attachment.get missing $.documentation"}},
-		"a member more":         {`"error":true`, `"error":true,"stack":"x"`, []string{"attachment.get extra $.stack"}},
-		"an object more":        {`"error":true`, `"error":true,"detail":{"a":1}`, []string{"attachment.get extra $.detail"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, worldOptions{around: rewriting(func(_ int64, _ *http.Request, body []byte) []byte {
-				return bytes.Replace(body, []byte(test.old), []byte(test.fresh), 1)
-			})})
-			w.caller = upstream.Caller{Address: "192.0.2.7"}
-			w.make(attachment("2")) // which is private
-			if found := w.findings(); !slices.Equal(found, test.found) {
-				t.Errorf("found %q, want %q", found, test.found)
-			}
-			if sum := w.sum(""); sum.Compared != 1 || sum.Transient > 0 {
-				t.Errorf("got %+v, want one comparison that is not in passing", sum)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func TestConfirmationsAreBounded(t *testing.T) {
 			dropped[reason] += n
 		}
 	}
-	if dropped[string(verdict.DropConfirmFull)] != 8 || dropped[string(verdict.DropClosed)] != 2 {
+	if dropped[string(verdict.DropQueueFull)] != 8 || dropped[string(verdict.DropClosed)] != 2 {
 		t.Errorf("dropped %v, want 8 because too many wait and 2 at the end", dropped)
 	}
 }

@@ -231,20 +231,6 @@ func TestNoiseIsBounded(t *testing.T) {
 	}
 }
 
-// TestNotesOfSightings: what is only known later is told of a finding, and not forgotten again.
-func TestNotesOfSightings(t *testing.T) {
-	b := newBatch()
-	for _, sighting := range []struct{ note, want string }{{"", ""}, {"known by now", "known by now"}, {"", "known by now"}, {"more", "more"}} {
-		b.find(&state.Sighting{Finding: state.Finding{Signature: "a", Count: 1, Note: sighting.note}})
-		if got := b.findings["a"].Note; got != sighting.want {
-			t.Errorf("after %q the note is %q, want %q", sighting.note, got, sighting.want)
-		}
-	}
-	if got := b.findings["a"].Count; got != 4 {
-		t.Errorf("%d sightings are counted, want 4", got)
-	}
-}
-
 // TestBatchIsBounded: what waits to be written is bounded.
 func TestBatchIsBounded(t *testing.T) {
 	b := newBatch()

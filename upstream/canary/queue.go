@@ -142,7 +142,7 @@ func (c *Canary) freeSlot() {
 func (c *Canary) pause(pause time.Duration) verdict.DropReason {
 	defer c.waiting.Add(-1)
 	if c.waiting.Add(1) > int64(c.options.Queue) {
-		return verdict.DropConfirmFull
+		return verdict.DropQueueFull
 	}
 	c.freeSlot()
 	return c.sleep(pause)

@@ -300,30 +300,6 @@ func TestAcceptingReachesBack(t *testing.T) {
 	}
 }
 
-// TestFindingsThatAreNotKeptCount: there may be so many that no other one is kept.
-func TestFindingsThatAreNotKeptCount(t *testing.T) {
-	t.Parallel()
-	var candidate moody
-	file := filepath.Join(t.TempDir(), "state.db")
-	w := newWorld(t, worldOptions{around: candidate.around, state: "sqlite:" + file})
-	database, err := sql.Open("sqlite", file)
-	must(t, err)
-	defer database.Close()
-	if _, err := database.ExecContext(t.Context(), `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
-		INSERT INTO portico_findings (signature, operation, class, path, kind, seen, first_at, last_at, note, status, changed_at)
-		SELECT 'other' || n, '', '', '', 'reply', 1, 1, 1, '', 'open', 1 FROM numbers`); err != nil {
-		t.Fatal(err)
-	}
-	candidate.bad.Store(true)
-	w.make(attachment("1"))
-	report := w.report()
-	var told strings.Builder
-	must(t, report.Text(&told))
-	if report.Overall.Confirmed != 1 || report.Overall.Unlisted != 1 || !strings.Contains(told.String(), "1 comparison had differences that are not listed") {
-		t.Errorf("%+v for\n%s", report.Overall, report.Overall.Reasons)
-	}
-}
-
 // manyMembers adds so many members to the attachments that a tracker returns.
 func manyMembers(n int) func(http.Handler) http.Handler {
 	var more strings.Builder

@@ -138,9 +138,6 @@ func (c *Canary) note(j *job, d compare.Difference) string {
 	if kind := d.Kind(); kind != "" {
 		notes[0] = strings.TrimSuffix(notes[0], ".") + " (" + kind + ")."
 	}
-	if j.first.Long || j.second.Long {
-		notes = append(notes, fmt.Sprintf("Responses longer than %d bytes are compared by their digests only.", c.options.MaxBody))
-	}
 	if d.Unstable {
 		notes = append(notes, "It was gone when both were asked again, although nothing was written.")
 	}

@@ -43,10 +43,8 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 	switch {
 	case c.ctx.Err() != nil:
 		reason = verdict.DropClosed
-	case failed.Reason == mapping.ReasonInternal:
-		reason = verdict.DropInternal
 	case err != nil:
-		reason = verdict.DropSpoolFailed
+		reason = verdict.DropInternal
 	case !isCandidate && reply.Failure != "":
 		reason = j.either(verdict.DropOtherFailed, verdict.DropAnsweredFailed)
 	// A candidate that took the connection and then lost it has responded badly, and that is compared.
@@ -93,7 +91,7 @@ func (c *Canary) compare(j *job) verdict.DropReason {
 		return c.conclude(j, nil, kindReply)
 	}
 	if !c.confirms.Allow() {
-		return verdict.DropConfirmLimit
+		return verdict.DropRateLimit
 	}
 	if !c.hold(j, len(j.first.Body)+len(j.second.Body)) {
 		return verdict.DropMemory

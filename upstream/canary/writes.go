@@ -70,7 +70,7 @@ func (c *Canary) readBack(j *job) verdict.DropReason {
 	}
 	var reason verdict.DropReason
 	if !c.confirms.Allow() {
-		reason = verdict.DropConfirmLimit
+		reason = verdict.DropRateLimit
 	}
 	end := time.Now().Add(c.options.ReadBack)
 	for pause := firstPause; reason == ""; pause *= 2 {
@@ -120,7 +120,6 @@ func (c *Canary) watchIsolation() {
 // whenever the client has read the response: one after the other they leave the candidate in the state in which they left
 // the reference.
 func (c *Canary) takeReplay(j *job, answer upstream.Response) {
-	c.repeated.Answered(j.began, answer.Took)
 	j.run, j.isMissing = c.replay, true
 	switch {
 	case !c.isolated.Load():

@@ -65,9 +65,6 @@ func (c *capture) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush implements http.Flusher.
-func (c *capture) Flush() { _ = http.NewResponseController(c.ResponseWriter).Flush() }
-
 // Unwrap implements what http.ResponseController expects.
 func (c *capture) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 

@@ -41,11 +41,19 @@ type Recorder struct {
 	failed error
 }
 
+// Why exchanges are dropped.
+const (
+	DropAborted = "their responses broke off"
+	DropQueue   = "too many were waiting to be written"
+	DropMemory  = "those that were waiting took too much memory"
+	DropWrite   = "the file could not be written"
+)
+
 // Counts are the numbers of exchanges by what became of them.
 type Counts struct {
 	// Written are in the file, Unsendable of them without what it takes to send them again.
 	Written, Unsendable int
-	// Dropped are not, by reason: aborted, queue, memory, write.
+	// Dropped are not, by reason.
 	Dropped map[string]int
 }
 
@@ -75,12 +83,12 @@ func (r *Recorder) enqueue(c *capture) {
 	defer r.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	reason := "queue"
+	reason := DropQueue
 	switch {
 	case c.refused:
-		reason = "memory"
+		reason = DropMemory
 	case !c.ended:
-		reason = "aborted"
+		reason = DropAborted
 	case !r.closed:
 		select {
 		case r.queue <- c:
@@ -115,7 +123,7 @@ func (r *Recorder) write() {
 		isFirst := err != nil && r.failed == nil
 		switch {
 		case err != nil:
-			r.counts.Dropped["write"]++
+			r.counts.Dropped[DropWrite]++
 			r.failed = cmp.Or(r.failed, err)
 		case e.Unsendable != "":
 			r.counts.Unsendable++

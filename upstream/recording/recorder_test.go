@@ -119,7 +119,7 @@ func TestRecorderNeverWaits(t *testing.T) {
 	recorder := recorded(t, recording.RecorderOptions{To: file})
 	// The recorder takes some before it is stuck, how many depends on the scheduler.
 	sent := 0
-	for counts, _ := recorder.Counts(); counts.Dropped["queue"] < 5; counts, _ = recorder.Counts() {
+	for counts, _ := recorder.Counts(); counts.Dropped[recording.DropQueue] < 5; counts, _ = recorder.Counts() {
 		if sent++; sent > 2000 {
 			t.Fatalf("got %+v, want at least 5 dropped", counts)
 		}
@@ -130,7 +130,7 @@ func TestRecorderNeverWaits(t *testing.T) {
 	recorder.front.Close()
 	free()
 	counts := recorder.end(t)
-	if counts.Written+counts.Dropped["queue"] != sent {
+	if counts.Written+counts.Dropped[recording.DropQueue] != sent {
 		t.Errorf("got %+v, want %d in all", counts, sent)
 	}
 }
@@ -140,7 +140,7 @@ func TestRecorderTellsAtOnce(t *testing.T) {
 	told := make(chan error, 9)
 	var recorder *recording.Recorder
 	recorder = recording.NewRecorder(recording.RecorderOptions{To: full{}, Failed: func(err error) {
-		if counts, first := recorder.Counts(); counts.Dropped["write"] != 1 || !errors.Is(first, err) { // as one that shows progress asks
+		if counts, first := recorder.Counts(); counts.Dropped[recording.DropWrite] != 1 || !errors.Is(first, err) { // as one that shows progress asks
 			t.Errorf("at the first error there are %+v, %v", counts, first)
 		}
 		told <- err
@@ -153,7 +153,7 @@ func TestRecorderTellsAtOnce(t *testing.T) {
 	}
 	send(t, front.URL, "GET", "/rest/version", "", nil)
 	front.Close()
-	if counts, err := recorder.Close(); err == nil || counts.Dropped["write"] != 2 || len(told) > 0 {
+	if counts, err := recorder.Close(); err == nil || counts.Dropped[recording.DropWrite] != 2 || len(told) > 0 {
 		t.Errorf("%+v, %v; told %d times more", counts, err, len(told))
 	}
 }
@@ -173,7 +173,7 @@ func TestRecorderMemory(t *testing.T) {
 	}
 	upload(500_000)
 	send(t, recorder.front.URL, "GET", "/rest/version", "", nil)
-	if list, counts := kept(t, recorder, &text); len(list) != 1 || counts.Dropped["memory"] != 1 {
+	if list, counts := kept(t, recorder, &text); len(list) != 1 || counts.Dropped[recording.DropMemory] != 1 {
 		t.Errorf("got %d exchanges, %+v", len(list), counts)
 	}
 }
@@ -230,7 +230,7 @@ func TestRecorderEarlyAnswers(t *testing.T) {
 	}
 	front.Close()
 	counts, err := recorder.Close()
-	if dropped := counts.Dropped["aborted"] + counts.Dropped["queue"] + counts.Dropped["memory"]; err != nil || counts.Written+dropped != rounds {
+	if dropped := counts.Dropped[recording.DropAborted] + counts.Dropped[recording.DropQueue] + counts.Dropped[recording.DropMemory]; err != nil || counts.Written+dropped != rounds {
 		t.Errorf("got %+v, %v, want %d in all", counts, err, rounds)
 	}
 }
@@ -280,10 +280,10 @@ func TestRecorderOddEnds(t *testing.T) {
 			_, _ = io.WriteString(w, `{"bugs":`)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, nil, false, false, func(c recording.Counts) bool { return c.Dropped["aborted"] == 1 && c.Written == 0 }},
+		}, nil, false, false, func(c recording.Counts) bool { return c.Dropped[recording.DropAborted] == 1 && c.Written == 0 }},
 		"unread": {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadFull(r.Body, make([]byte, 2)) }, nil, true, false,
 			func(c recording.Counts) bool { return c.Written == 1 && c.Unsendable == 1 }},
-		"full disk": {http.NotFound, full{}, true, true, func(c recording.Counts) bool { return c.Written+c.Dropped["write"] > 0 }},
+		"full disk": {http.NotFound, full{}, true, true, func(c recording.Counts) bool { return c.Written+c.Dropped[recording.DropWrite] > 0 }},
 	} {
 		var text bytes.Buffer
 		if c.to == nil {

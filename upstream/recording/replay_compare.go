@@ -161,9 +161,7 @@ func replyOf(r Response) compare.Reply {
 		reply.Code = code
 		members.Take("error")
 		members.Take("code")
-		if message := members.Get("message"); message.Kind() == '"' && len(message) > 2 { // null, an empty one and none are not the same
-			reply.Message = textOf(members.Take("message"))
-		}
+		reply.Message = textOf(members.Take("message"))
 		body = members.AppendJSON(nil)
 	}
 	if isJSON(body) && !r.isPartial() {

@@ -86,18 +86,3 @@ func relations(s *sample) []relation {
 		{change, attach, added, bug, ""},
 	}
 }
-
-// FlagTypeWriters lists the positions of the rules that send flag type writes to the new tracker, or to the old one. Rules after
-// one that matches all flag type writes do not count.
-func (t Table) FlagTypeWriters(toNew bool) (positions []int) {
-	writes := []mapping.Operation{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes}
-	for i, rule := range t.Rules {
-		if len(common(rule.Operations, writes, equal, "")) > 0 && len(rule.Bugs)+len(rule.Attachments) == 0 && rule.Writes.New() == toNew {
-			positions = append(positions, i)
-		}
-		if covers(rule, Rule{Operations: writes}) {
-			break
-		}
-	}
-	return positions
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"sync"
@@ -216,7 +215,7 @@ func (rt *Runtime) openOperators() {
 		const alone = "no second tracker; the key candidate of the configuration names one"
 		add(pages.Absent("/canary", alone), pages.Absent("/switchover", alone))
 	} else {
-		known := pages.CanaryOptions{Facade: rt.facadeURL(), Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
+		known := pages.CanaryOptions{Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
 		for name, t := range rt.trackers {
 			known.Trackers[name] = config.RedactURL(t.settings.URL)
 		}
@@ -240,16 +239,4 @@ func (rt *Runtime) readsHeaders(tracker string) bool {
 	name, _, _ := rt.trackers[tracker].dialect()
 	dialect, _ := mapping.DialectNamed(name)
 	return dialect.HeaderCredentials
-}
-
-// facadeURL is the base URL that clients use, empty if the configuration does not tell.
-func (rt *Runtime) facadeURL() string {
-	host, port, err := net.SplitHostPort(rt.cfg.Listen)
-	switch {
-	case err != nil || port == "0" || config.EveryHost(host):
-		return ""
-	case rt.cfg.TLS.On():
-		return "https://" + rt.cfg.Listen
-	}
-	return "http://" + rt.cfg.Listen
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,23 +31,11 @@ type idempotencyRecords struct {
 	store  *state.Store
 	logger *slog.Logger
 	now    func() time.Time
-	// alone is since when no other process uses the store; zero if others may.
-	alone time.Time
-
 	// beats are the timers of the next heartbeats of the creates that this process carries out, by their keys.
 	beats sync.Map
 }
 
 var _ proxy.IdempotencyStore = (*idempotencyRecords)(nil)
-
-// newIdempotencyRecords keeps records in a store that was just opened at an address.
-func newIdempotencyRecords(store *state.Store, at string, logger *slog.Logger) *idempotencyRecords {
-	r := &idempotencyRecords{store: store, logger: logger, now: time.Now}
-	if strings.HasPrefix(at, "sqlite:") {
-		r.alone = time.Now().Truncate(time.Microsecond) // as precise as the store
-	}
-	return r
-}
 
 // Begin implements proxy.IdempotencyStore. If the store fails the create is refused, since it may have been carried out before.
 func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Size]byte) (upstream.IdempotencyRecord, bool, error) {
@@ -64,7 +51,7 @@ func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Siz
 	if claimed {
 		r.beats.Store(key, time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) }))
 	}
-	if known.Running && (known.Since.Before(r.alone) || r.now().Sub(known.Since) > abandonedAfter) {
+	if known.Running && r.now().Sub(known.Since) > abandonedAfter {
 		known.Running, known.Failed = false, proxy.UnknownCreate(nil)
 	}
 	return known, claimed, nil

@@ -118,7 +118,8 @@ func (rt *Runtime) openStore(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
 	}
-	rt.store, rt.idempotency = store, proxy.NewIdempotency(newIdempotencyRecords(store, rt.cfg.State, rt.logger), secret[:])
+	records := &idempotencyRecords{store: store, logger: rt.logger, now: time.Now}
+	rt.store, rt.idempotency = store, proxy.NewIdempotency(records, secret[:])
 	return nil
 }
 

@@ -435,20 +435,20 @@ func TestIdleConnectionHasNoWriteDeadline(t *testing.T) {
 	}
 }
 
-// openRecords keeps records in a store, as at an address that processes share or in a file.
-func openRecords(t *testing.T, file, at string) *idempotencyRecords {
+// openRecords keeps records in a new store.
+func openRecords(t *testing.T) *idempotencyRecords {
 	t.Helper()
-	store, err := state.Open(t.Context(), "sqlite:"+file)
+	store, err := state.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "p.db"))
 	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	return newIdempotencyRecords(store, at, slog.New(slog.DiscardHandler))
+	return &idempotencyRecords{store: store, now: time.Now, logger: slog.New(slog.DiscardHandler)}
 }
 
 // TestCreatesAreRemembered: what became of creates is known, and one whose process has ended, or whose outcome could not be stored, is not
 // carried out again.
 func TestCreatesAreRemembered(t *testing.T) {
 	now, content := time.Now(), sha256.Sum256([]byte("content"))
-	records := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://")
+	records := openRecords(t)
 	records.now = func() time.Time { return now }
 	begin := func(name string) (upstream.IdempotencyRecord, bool) {
 		t.Helper()
@@ -504,28 +504,9 @@ func TestCreatesAreRemembered(t *testing.T) {
 	records.End(t.Context(), content, nil) // has nothing to tell and does not panic
 }
 
-// TestCreatesOfAProcessThatHasEnded are of unknown outcome at once where no other process can have begun them.
-func TestCreatesOfAProcessThatHasEnded(t *testing.T) {
-	file, key := filepath.Join(t.TempDir(), "p.db"), sha256.Sum256([]byte("key"))
-	for _, name := range []string{"first", "second"} {
-		records := openRecords(t, file, "sqlite:"+file)
-		known, claimed, err := records.Begin(t.Context(), key, key)
-		again, _, _ := records.Begin(t.Context(), key, key)
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case name == "first" && (!claimed || !again.Running):
-			t.Errorf("the first process: %+v, %+v", known, again)
-		case name == "second" && (claimed || known.Running || known.Failed == nil || !known.Failed.Unknown):
-			t.Errorf("the second process: %+v", known)
-		}
-		_ = records.store.Close()
-	}
-}
-
 // A create that runs for long is not abandoned as long as its process lives.
 func TestHeartbeat(t *testing.T) {
-	records, key := openRecords(t, filepath.Join(t.TempDir(), "p.db"), "postgres://"), sha256.Sum256([]byte("key"))
+	records, key := openRecords(t), sha256.Sum256([]byte("key"))
 	if _, claimed, err := records.Begin(t.Context(), key, key); !claimed || err != nil {
 		t.Fatal(claimed, err)
 	}

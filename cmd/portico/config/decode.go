@@ -20,19 +20,16 @@ type decoder struct {
 	problems
 	// source is the file, or the variable or flag that is being read.
 	source string
-	// paths are those of textPaths, for suggestions across sections and for the names of variables.
+	// paths are those of textPaths, for the names of variables.
 	paths []string
 }
 
-// syntaxError finds the line and the message in an error of the YAML library, which has them in its text only, and in the third
-// group what the parser reports and not the scanner: only the scanner counts lines from 1.
-var syntaxError = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?` +
-	`((did not find expected (?:node content|'-' indicator|key$|',' or |<)|found (?:undefined tag|duplicate %|incompatible YAML))?.*)`)
+// syntaxError finds the line and the message in an error of the YAML library, which has them in its text only.
+var syntaxError = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)`)
 
 // document reads a YAML document into v and reports whether it is YAML. A file without content sets nothing.
 func (d *decoder) document(content []byte, v reflect.Value) bool {
 	d.origins[""] = origin{d.source, 1, 1}
-	content = bytes.TrimRight(content, " \t\r\n")
 	documents := yaml.NewDecoder(bytes.NewReader(content))
 	var first, second yaml.Node
 	err := documents.Decode(&first)
@@ -46,10 +43,7 @@ func (d *decoder) document(content []byte, v reflect.Value) bool {
 		return true
 	}
 	found := syntaxError.FindStringSubmatch(err.Error())
-	line, _ := strconv.Atoi(found[1]) // digits, few of them
-	if found[3] != "" {               // what is missing at the end is missing in the last line
-		line = min(line+1, 1+bytes.Count(content, []byte{'\n'}))
-	}
+	line, _ := strconv.Atoi(found[1]) // the parser may be off by one
 	d.at(origin{d.source, max(line, 1), 1}, "", "not valid YAML: %s", found[2])
 	return false
 }
@@ -59,9 +53,6 @@ func (d *decoder) place(n *yaml.Node) origin { return origin{d.source, n.Line, n
 
 // kinds are the words for what a node can be.
 var kinds = map[yaml.Kind]string{yaml.ScalarNode: "a plain value", yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
-
-// variable matches a text that a shell would replace.
-var variable = regexp.MustCompile(`\$\{\w+\}|^\$\w+$`)
 
 // value maps one node to one value. A node without a line stands for a variable or a flag.
 func (d *decoder) value(path string, n *yaml.Node, v reflect.Value, tag reflect.StructTag) {
@@ -78,12 +69,6 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value, tag reflect.
 		// This is what remains of a section when all its lines are commented out.
 	case scalar && n.ShortTag() == "!!null":
 		d.at(d.place(n), path, "has no value")
-	case scalar && text && n.Line > 0 && variable.MatchString(n.Value):
-		remedy, key := "", strings.Split(path, "[")[0]
-		if d.envPath(envName(key)) != "" {
-			remedy = "; set " + envName(key) + " in the environment instead"
-		}
-		d.at(d.place(n), path, "variables in the file are not expanded%s", remedy)
 	case scalar && text:
 		if err := parse(v, n.Value, tag); err != nil {
 			d.at(d.place(n), path, "%s", err)
@@ -101,16 +86,7 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value, tag reflect.
 			v.Set(reflect.Append(v, value))
 		}
 	default:
-		want := "a plain value"
-		switch {
-		case list:
-			want = "a list"
-		case mapping && text:
-			want = "a plain value or a mapping"
-		case mapping:
-			want = "a mapping"
-		}
-		d.at(d.place(n), path, "is %s, but must be %s", kinds[n.Kind], want)
+		d.at(d.place(n), path, "cannot be %s", kinds[n.Kind])
 	}
 }
 
@@ -122,8 +98,6 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, tag reflec
 		line, twice := seen[name]
 		seen[name] = word.Line
 		switch {
-		case word.Kind != yaml.ScalarNode:
-			d.at(d.place(word), path, "a key must be a plain word")
 		case twice:
 			d.at(d.place(word), join(path, name), "is set twice, first in line %d", line)
 		case v.Kind() == reflect.Map:
@@ -136,21 +110,10 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, tag reflec
 				}
 			}
 			if !slices.Contains(known, name) {
-				d.at(d.place(word), "", "unknown key %q%s%s", name, strings.TrimSuffix(" in "+path, " in "), d.hint(name, known))
+				d.at(d.place(word), "", "unknown key %q%s%s", name, strings.TrimSuffix(" in "+path, " in "), DidYouMean(name, known))
 			}
 		}
 	}
-}
-
-// hint is the end of a message about an unknown key: one of its section of nearly the same name, or one of the same name in another
-// section.
-func (d *decoder) hint(name string, known []string) string {
-	hint := DidYouMean(name, known)
-	elsewhere := slices.IndexFunc(d.paths, func(path string) bool { return strings.HasSuffix(path, "."+name) })
-	if hint == "" && elsewhere >= 0 {
-		hint = fmt.Sprintf("; did you mean %q?", strings.ReplaceAll(d.paths[elsewhere], "*", "NAME"))
-	}
-	return hint
 }
 
 // entry maps one entry of a map, whose key is a name of the operator's choice, an operation or an id.

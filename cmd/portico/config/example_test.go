@@ -299,10 +299,10 @@ func find(section *yaml.Node, key, comment string) (*yaml.Node, string) {
 // TestEveryKeyIsRead finds keys that the program does not read. What checks the values does not count, nor do the tests.
 func TestEveryKeyIsRead(t *testing.T) {
 	read := selectedNames(t)
-	// Types of other packages, and those that are converted to such types as a whole.
+	// Types of other packages, and those that are converted to such types, or compared, as a whole.
 	converted := []reflect.Type{
 		reflect.TypeFor[switchover.Rule](), reflect.TypeFor[switchover.Passthrough](), reflect.TypeFor[compare.Equivalence](), reflect.TypeOf(Rate{}.Anonymous), reflect.TypeOf(Rate{}.Keyed),
-		reflect.TypeFor[idmap.Rule](), reflect.TypeFor[idmap.Names](),
+		reflect.TypeFor[idmap.Rule](), reflect.TypeFor[idmap.Names](), reflect.TypeFor[TLS](),
 	}
 	var look func(reflect.Type)
 	look = func(section reflect.Type) {

@@ -72,12 +72,8 @@ func (c *checker) callers() {
 	for _, name := range SortedKeys(c.Callers) {
 		caller, path := c.Callers[name], "callers."+name
 		for _, tracker := range SortedKeys(caller.Keys) {
-			_, known := c.Trackers[tracker]
-			switch {
-			case !known:
-				c.errorf(path+".keys."+tracker, "is not one of the trackers%s", DidYouMean(tracker, SortedKeys(c.Trackers)))
-			case tracker == c.Primary && caller.Key.Given(), tracker == c.Candidate && caller.ShadowKey.Given():
-				c.errorf(path+".keys."+tracker, "is a second key at that tracker beside key_* or shadow_key_*")
+			if _, known := c.Trackers[tracker]; !known {
+				c.errorf(path+".keys."+tracker, "is not one of the trackers")
 			}
 		}
 		if !c.KeyAt(name, c.Primary).Given() {
@@ -100,14 +96,7 @@ func (c *checker) credentials() {
 	for _, name := range SortedKeys(c.Trackers) {
 		c.shows("trackers."+name, name, c.Trackers[name].Credentials, c.Trackers[name].ServiceKey)
 	}
-	settings, tracker := &c.Canary, c.Trackers[c.Candidate]
-	c.shows("canary", c.Candidate, settings.Credentials, settings.ServiceKey)
-	_, chosen := c.Config.origins["canary.credentials"]
-	_, live := c.Config.origins["trackers."+c.Candidate+".credentials"]
-	if chosen && live && settings.Credentials != tracker.Credentials {
-		c.errorf("canary.credentials", "contradicts trackers.%s.credentials (%s): comparisons show what live requests show; leave it out",
-			c.Candidate, tracker.Credentials)
-	}
+	c.shows("canary", c.Candidate, c.Canary.Credentials, c.Canary.ServiceKey)
 }
 
 // shows checks that there is what a tracker is to be shown.
@@ -119,8 +108,6 @@ func (c *checker) shows(section, tracker, credentials string, service Secret) {
 	switch {
 	case credentials == switchover.CredentialsService && !service.Given():
 		c.errorf(section+".credentials", "service needs service_key_file or service_key_env")
-	case credentials == switchover.CredentialsMapped && !mapped && section == "canary":
-		c.errorf(section+".credentials", "mapped needs a caller with shadow_key_file or shadow_key_env")
 	case credentials == switchover.CredentialsMapped && !mapped:
 		c.errorf(section+".credentials", "mapped needs a caller with a key at this tracker: set callers.NAME.keys.%s", tracker)
 	}

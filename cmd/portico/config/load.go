@@ -41,9 +41,6 @@ func RegisterFlags(set interface {
 		{"admin-listen", "admin.listen", "listen for operators on `ADDR`"},
 	} {
 		set.Func(flag.name, flag.usage, func(value string) error {
-			if value == "" {
-				return errors.New("needs a value")
-			}
 			f.Settings = append(f.Settings, Setting{flag.path, value, "--" + flag.name})
 			return nil
 		})
@@ -123,14 +120,10 @@ func LoadRules(file string, content []byte, callers []string) (switchover.Table,
 	return rules.Table(), d.sorted(found.list)
 }
 
-// set sets one value from a flag or the environment. Where it names a Redis server in one way, the other way of the file or the
-// defaults counts no more.
+// set sets one value from a flag or the environment. Addresses of Redis take the place of the URL in the file or the defaults.
 func (d *decoder) set(s Setting, cfg *Config) {
-	switch redis := &cfg.Cache.Redis; {
-	case s.Path == "cache.redis.addrs":
-		redis.URL = ""
-	case s.Path == "cache.redis.url" && d.origins["cache.redis.addrs"].line > 0:
-		redis.Addrs = nil
+	if s.Path == "cache.redis.addrs" {
+		cfg.Cache.Redis.URL = ""
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s.Value}
 	for _, key := range slices.Backward(strings.Split(s.Path, ".")) {
@@ -165,7 +158,7 @@ func Environment(environ []string) Variables {
 // environment sets the keys of PORTICO_… variables, sections before the keys in them. It reports variables that match no key, as
 // each is probably a typing error, except those that a key names as the place of a secret.
 func (d *decoder) environment(environ []string, cfg *Config) {
-	var unknown, known []string
+	var unknown []string
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, envPrefix) || name == envConfigFile || value == "" || serviceLink.MatchString(name) {
@@ -182,11 +175,8 @@ func (d *decoder) environment(environ []string, cfg *Config) {
 			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == secret.Env })
 		}
 	})
-	for _, path := range d.paths {
-		known = append(known, envName(strings.ReplaceAll(path, "*", "main")))
-	}
 	for _, name := range unknown {
-		d.at(origin{source: name}, "", "no key has this name%s", DidYouMean(name, known))
+		d.at(origin{source: name}, "", "no key has this name")
 	}
 }
 

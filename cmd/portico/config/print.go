@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
@@ -78,9 +77,6 @@ func Printable(text string) string {
 // no URL, but could have a name and password in it, is not printed at all. Nor is a URL of a database with another @: a password with a / in
 // it ends early.
 func RedactURL(text string) string {
-	if address, err := netip.ParseAddrPort(text); err == nil {
-		return address.String() // it stands where a URL should, and is no secret
-	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return Redacted

@@ -49,11 +49,8 @@ func (s *Secret) Read(variables Variables) error {
 		}
 		s.text = string(content)
 	}
-	switch s.text = strings.TrimRight(s.text, "\r\n"); {
-	case s.text == "" && s.Env != "":
-		return errors.New("this environment variable is not set or empty") // without its name: the secret itself may stand there by mistake
-	case s.text == "":
-		return fmt.Errorf("%s holds nothing", s.File)
+	if s.text = strings.TrimRight(s.text, "\r\n"); s.text == "" {
+		return errors.New("is not set or empty") // without its name: the secret itself may stand there by mistake
 	}
 	return nil
 }
@@ -135,7 +132,7 @@ func (t TLSFiles) Client() (*tls.Config, error) {
 
 // TLS is the client's side of a TLS connection that may be plain.
 type TLS struct {
-	// Enabled turns TLS on; a rediss:// URL does so by itself.
+	// Enabled turns TLS on; so do the other keys, and a rediss:// URL.
 	Enabled bool `key:"enabled"`
 	// TLSFiles are the certificates.
 	TLSFiles `keys:""`
@@ -145,7 +142,7 @@ type TLS struct {
 
 // Client returns the settings for the connection to Redis, or nil for a plain one.
 func (r *Redis) Client() (*tls.Config, error) {
-	if !r.TLS.Enabled && !strings.HasPrefix(r.URL, "rediss:") {
+	if r.TLS == (TLS{}) && !strings.HasPrefix(r.URL, "rediss:") {
 		return nil, nil
 	}
 	settings, err := r.TLS.Client()

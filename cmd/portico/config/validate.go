@@ -34,12 +34,6 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k := &checker{c, problems{origins: c.origins}, variables}
 	walk("", reflect.ValueOf(c).Elem(), "", k.files)
 	k.listeners()
-	if _, chosen := c.origins["blobs.memory"]; chosen && c.Blobs.Memory > c.Limits.Body {
-		k.warnf("blobs.memory", "%s is more than limits.body (%s) lets in", sizeText(c.Blobs.Memory), sizeText(c.Limits.Body))
-	}
-	if most := c.Limits.MaxConcurrency; most > 0 && most < c.Limits.Concurrency {
-		k.warnf("limits.max_concurrency", "%d does nothing, since it is less than concurrency (%d): lower that", most, c.Limits.Concurrency)
-	}
 	if info, err := os.Stat(cmp.Or(c.Blobs.Dir, ".")); err != nil || !info.IsDir() {
 		k.errorf("blobs.dir", "%s is not a directory that can be read", c.Blobs.Dir)
 	}
@@ -53,7 +47,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	k.redis()
 	k.state()
 	if c.Traces.Endpoint != "" {
-		k.baseURL("traces.endpoint", c.Traces.Endpoint, "use headers_file or headers_env", c.Traces.CAFile != "")
+		k.baseURL("traces.endpoint", c.Traces.Endpoint, "use headers_file or headers_env")
 	}
 	return k.list
 }
@@ -97,15 +91,9 @@ func (c *checker) files(k key) {
 	}
 }
 
-// listeners checks both addresses against each other, and that the operators' one is not open to other machines without
-// authentication.
+// listeners checks that the listener for operators is not open to other machines without authentication.
 func (c *checker) listeners() {
 	admin := &c.Admin
-	own, ownPort, _ := net.SplitHostPort(c.Listen)
-	host, port, _ := net.SplitHostPort(admin.Listen)
-	if leadsTo(host, port, c.Listen) || port == ownPort && port != "0" && (EveryHost(own) || EveryHost(host)) {
-		c.errorf("admin.listen", "is %s, which listen (%s) takes already", admin.Listen, c.Listen)
-	}
 	if admin.TLS.ClientCAFile != "" && !admin.TLS.On() {
 		c.errorf("admin.tls.client_ca_file", "needs cert_file and key_file: without TLS no client shows a certificate")
 	}
@@ -121,11 +109,11 @@ func (c *checker) listeners() {
 // leadsTo reports whether a connection to a host and port reaches a listener. Port 0 is a free one, which no connection reaches.
 func leadsTo(host, port, listener string) bool {
 	own, ownPort, _ := net.SplitHostPort(listener)
-	return port == ownPort && port != "0" && (host == own || loopback(host) && (EveryHost(own) || loopback(own)))
+	return port == ownPort && port != "0" && (host == own || loopback(host) && (everyHost(own) || loopback(own)))
 }
 
-// EveryHost reports whether an address means all interfaces of the machine.
-func EveryHost(host string) bool {
+// everyHost reports whether an address means all interfaces of the machine.
+func everyHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "" || err == nil && addr.IsUnspecified()
 }
@@ -139,21 +127,17 @@ func loopback(host string) bool {
 // trackers checks every tracker and the choice between them.
 func (c *checker) trackers() {
 	names := SortedKeys(c.Trackers)
-	_, chosen := c.Trackers[c.Primary]
 	for _, name := range names {
 		t, path := c.Trackers[name], "trackers."+name
 		if t.URL == "" {
 			c.errorf(path+".url", "is missing")
 		} else {
-			c.baseURL(path+".url", t.URL, "callers bring their own credentials", t.CAFile+t.CertFile != "")
-		}
-		if chosen && name != c.Primary && name != c.Candidate {
-			c.warnf(path, "is neither the primary tracker nor the candidate, so nothing uses it")
+			c.baseURL(path+".url", t.URL, "callers bring their own credentials")
 		}
 	}
 	for key, name := range map[string]string{"primary": c.Primary, "candidate": c.Candidate} {
 		if _, known := c.Trackers[name]; !known && name != "" && len(names) > 0 {
-			c.errorf(key, "%q is not one of the trackers (%s)%s", name, strings.Join(names, ", "), DidYouMean(name, names))
+			c.errorf(key, "%q is not one of the trackers (%s)", name, strings.Join(names, ", "))
 		}
 	}
 	switch {
@@ -161,7 +145,7 @@ func (c *checker) trackers() {
 		c.errorf("trackers", "is empty: name at least one, or give --config FILE or --tracker URL")
 	case c.Primary == "":
 		c.errorf("primary", "is missing: say which of %s serves clients", strings.Join(names, ", "))
-	case c.Candidate == c.Primary && chosen:
+	case c.Candidate == c.Primary:
 		c.errorf("candidate", "%q is the primary tracker already", c.Candidate)
 	}
 	if c.Candidate == "" && len(c.Switchover.Rules) > 0 {
@@ -182,9 +166,8 @@ func (t *Tracker) SentHost() transport.Host {
 	return transport.Host{Name: name, Scheme: scheme}
 }
 
-// baseURL checks the address of a tracker or a collector. login is what to use in place of a name and password, and certificates
-// says that certificates are given for it.
-func (c *checker) baseURL(key, text, login string, certificates bool) {
+// baseURL checks the address of a tracker or a collector. login is what to use in place of a name and password.
+func (c *checker) baseURL(key, text, login string) {
 	u, err := parseURL(text, "write http://HOST:PORT/ or https://HOST/")
 	problem, last, port := "", path.Base(u.Path), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	switch {
@@ -192,16 +175,12 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 		problem = err.Error()
 	case u.Scheme != "http" && u.Scheme != "https":
 		problem = "must begin with http:// or https://"
-	case u.Hostname() == "":
-		problem = "has no host"
-	case !is(u.Host, "host"):
-		problem = "has a host that is neither a name in ASCII (xn--… for others) nor an address"
+	case u.Hostname() == "" || !is(u.Host, "host"):
+		problem = "needs a host: a name in ASCII (xn--… for others) or an address"
 	case u.User != nil:
 		problem = "must not hold a name or password: " + login
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		problem = "must not have a query or fragment"
-	case u.Path != "" && !is(u.Path, "path"):
-		problem = "must not have . or .. in its path"
 	case last == "rest" || last == "rest.cgi":
 		problem = "is the REST interface: give the front page, without /" + last
 	case leadsTo(u.Hostname(), port, c.Listen), leadsTo(u.Hostname(), port, c.Admin.Listen):
@@ -209,20 +188,14 @@ func (c *checker) baseURL(key, text, login string, certificates bool) {
 	}
 	if problem != "" {
 		c.errorf(key, "%s: %s", RedactURL(text), problem)
-	} else if u.Scheme == "http" && certificates {
-		c.warnf(key, "is not https, so ca_file and cert_file do nothing")
 	}
 }
 
-// parseURL parses a URL, with an error for a port that cannot be connected to. Errors do not repeat the text, which may hold a
-// password. The URL is never nil.
+// parseURL parses a URL, which is never nil. Errors do not repeat the text, which may hold a password.
 func parseURL(text, remedy string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return &url.URL{}, errors.New("is not a URL; " + remedy)
-	}
-	if port, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || port == 0) {
-		return u, fmt.Errorf("has %q for a port, which is not one from 1 to 65535", u.Port())
 	}
 	return u, nil
 }
@@ -278,17 +251,9 @@ func (c *checker) journal() {
 	if err := settings.readKeys(); err != nil {
 		c.errorf("switchover.journal", "%v", err)
 	}
-	replicates := slices.ContainsFunc(c.Switchover.Rules, func(r switchover.Rule) bool { return r.Replicate })
-	if info, err := os.Stat(settings.Spool); settings.Key.Given() && (settings.Spool == "" || err == nil && !info.IsDir()) {
-		c.errorf("switchover.journal.spool", "%q is not a directory", settings.Spool)
-	}
-	switch {
-	case replicates && !settings.Key.Given():
+	replicates := func(r switchover.Rule) bool { return r.Replicate }
+	if slices.ContainsFunc(c.Switchover.Rules, replicates) && !settings.Key.Given() {
 		c.errorf("switchover.journal", "rules replicate, so it needs key_file or key_env: at least 16 random bytes that encrypt what is recorded")
-	case replicates && len(c.Switchover.IDs) == 0:
-		c.warnf("switchover.ids", "rules replicate, and both trackers give out ids: copies that get another id are parked")
-	case !settings.Key.Given() && len(settings.OlderKeyFiles) > 0:
-		c.errorf("switchover.journal.older_key_files", "do nothing without key_file or key_env")
 	}
 }
 
@@ -301,22 +266,13 @@ func (c *checker) canary() {
 	case settings.Isolated && settings.Marker == "":
 		c.errorf("canary.isolated", "needs a marker that proves it")
 	}
-	// Operators may set other rules while Portico runs, so that this is no mistake.
-	compares := func(rule switchover.Rule) bool { return rule.Writes == switchover.PhaseOldCompare }
-	if c.Candidate != "" && !slices.ContainsFunc(c.Switchover.Table().Rules, compares) {
-		for key, set := range map[string]bool{"follows": settings.Follows, "isolated": settings.Isolated} {
-			if set {
-				c.warnf("canary."+key, "does nothing as long as no rule has writes in the phase old-compare")
-			}
-		}
-	}
 	_, found := compare.NewRules(settings.Equivalences, time.Now())
 	for _, p := range found {
 		c.listed("canary", "equivalences", switchover.Problem(p))
 	}
 }
 
-// redis checks that there is exactly one way to reach Redis, and warns of keys that do nothing.
+// redis checks that there is exactly one way to reach Redis.
 func (c *checker) redis() {
 	const key = "cache.redis"
 	if c.Cache.LocalTTL > c.Cache.TTL {
@@ -329,11 +285,6 @@ func (c *checker) redis() {
 		c.errorf(key, "names no server: write embedded, a URL, or addrs")
 	case r.URL != "" && len(r.Addrs) > 0:
 		c.errorf(key+".addrs", "and url exclude each other")
-	case r.Embedded():
-		if r.Username != "" || r.Password.Given() || r.TLS != (TLS{}) {
-			c.errorf(key, "is embedded, which has no password and no TLS")
-		}
-		return
 	case r.URL != "":
 		if err == nil {
 			_, err = cache.ParseRedis(r.URL)
@@ -342,15 +293,6 @@ func (c *checker) redis() {
 			c.errorf(key, "%s: %s", RedactURL(r.URL), err)
 		}
 		c.warnPassword(u, key)
-	}
-	if r.MasterName != "" && len(r.Addrs) == 0 {
-		c.errorf(key+".master_name", "needs addrs, the addresses of the Sentinels")
-	}
-	if r.TLS != (TLS{}) && !r.TLS.Enabled && u.Scheme != "rediss" {
-		c.warnf(key+".tls", "does nothing and the connection is in clear: set enabled, or begin the URL with rediss://")
-	}
-	if _, password := u.User.Password(); r.Username != "" && !r.Password.Given() && !password {
-		c.warnf(key+".username", "does nothing without password_file or password_env")
 	}
 }
 

@@ -59,9 +59,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		if address, bad := netip.ParseAddr(text); bad == nil {
 			text = fmt.Sprintf("%s/%d", text, address.BitLen()) // a network of one
 		}
-		if *target, err = netip.ParsePrefix(text); target.Addr().Is4In6() { // which no address of a client is in
-			err = strconv.ErrSyntax
-		}
+		*target, err = netip.ParsePrefix(text)
 		*target = target.Masked()
 		return "an address or network such as 10.0.0.0/8", err
 	case *switchover.Range:
@@ -69,7 +67,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		return "a range of ids such as 1-100, 7 or 500-", err
 	case *mapping.Operation:
 		*target = mapping.Operation(text)
-		return "", CheckOperation(text)
+		return "", checkOperation(text)
 	case encoding.TextUnmarshaler:
 		return "", target.UnmarshalText([]byte(text))
 	}
@@ -91,7 +89,7 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 		}
 		return "", err
 	case reflect.Int, reflect.Int64: // YAML would cut off a fraction
-		n, err := strconv.ParseInt(strings.TrimSpace(text), 0, 64)
+		n, err := strconv.ParseInt(text, 0, 64)
 		v.SetInt(n)
 		return "a whole number", err
 	case reflect.Bool:
@@ -185,8 +183,8 @@ func textOf(v reflect.Value, tag reflect.StructTag) string {
 	}
 }
 
-// CheckOperation returns an error unless the text is empty or names an operation.
-func CheckOperation(name string) error {
+// checkOperation returns an error unless the text is empty or names an operation.
+func checkOperation(name string) error {
 	known := []string{""}
 	for _, operation := range mapping.Operations() {
 		known = append(known, string(operation))

@@ -42,9 +42,8 @@ type Findings interface {
 
 // CanaryOptions describe the surroundings of the comparison. The zero value is usable.
 type CanaryOptions struct {
-	// Facade is the base URL that clients use, and Trackers are those of the trackers by name; both without credentials.
-	// What is not known is left out of the commands that pages offer.
-	Facade   string
+	// Trackers are the base URLs of the trackers by name, without credentials. What is not known is left out of the commands that
+	// pages offer.
 	Trackers map[string]string
 	// HeaderCredentials reports whether a tracker takes an API key from a header; others take it from the query. nil means
 	// never.
@@ -75,8 +74,7 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 			if err != nil {
 				return err
 			}
-			chosen, err := choose(r, report.Findings)
-			return writeJSON(w, map[string]any{"findings": chosen.Findings}, err)
+			return writeJSON(w, map[string]any{"findings": choose(r, report.Findings).Findings}, nil)
 		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
@@ -249,11 +247,7 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(r, common.Report.Findings)
-	if err != nil {
-		return err
-	}
-	page := findingsPage{reportPage: common, choice: chosen, Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
+	page := findingsPage{reportPage: common, choice: choose(r, common.Report.Findings), Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
 	for _, signature := range form.Signatures {

@@ -16,7 +16,7 @@ import (
 func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
-		"/canary": {"FAIL", "231 of 21,712 comparisons differ (1.06 %) for 3 open findings; 0.1 % would be allowed.", "1,366", "flag_type.get",
+		"/canary": {"FAIL", "attachment.get: 1.06 % of comparisons differ (limit 0.1 %); 3 open findings must be judged", "1,366", "flag_type.get",
 			"8.4 ms", "rate-limit", `<a href="/canary/findings/` + signature + `">The most frequent finding</a>`, "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", `aria-label="Compared: per minute.`,
 			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
@@ -24,7 +24,7 @@ func TestPagesOfTheComparison(t *testing.T) {
 		"/canary/findings?class=plan":               {"No finding matches the filter."},
 		"/canary/rules":                             {"time-within 2 s", "never hit", "expired", "grace", "Clients look for one value."},
 		"/canary/findings/" + signature: {"<mark>&#34;is_active&#34;: true,</mark>", "<mark>&#34;is_active&#34;: 1,</mark>", "‹18 characters, #a41f09›", "GET /rest/flag_type/WebShop/Search%2FRanking",
-			`&#39;http://facade/rest/flag_type/WebShop&#39;`, `&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `X-BUGZILLA-API-KEY: $API_KEY`, `name="reason"`},
+			`&#39;http://current/bz/rest/flag_type/WebShop&#39;`, `Bugzilla_api_key=$API_KEY`, `name="reason"`},
 	} {
 		a := s.get(path)
 		if a.status != 200 || a.kind != pageKind {
@@ -125,17 +125,12 @@ func TestVerdictAndGate(t *testing.T) {
 		exit           int
 		reason, next   string
 	}{
-		{verdict.Fail, func(*verdict.Report) {}, 412, 0, 1, "231 of 21,712", "most frequent finding"},
 		{verdict.Fail, func(r *verdict.Report) {
-			r.Overall.Rate, r.Overall.Reasons = 0.0001, []string{"flag_type.get: the other tracker is slower than it may be"}
-		}, 412, 0, 1, "Flag_type.get: the other tracker is slower", "most frequent"},
-		{verdict.Pass, quiet, 200, 1, 0, "at 95 % confidence fewer than", "may take over"},
-		{verdict.Inconclusive, quiet, 503, 0, 2, "not enough to be sure that fewer than 0.1 % do in attachment.list", "1,366 more comparisons"},
-		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Timeline = 0, nil }, 503, 0, 2, "Nothing has been compared", "being dropped"},
-		{verdict.Inconclusive, func(r *verdict.Report) { quiet(r); r.Overall.Compared, r.Dropped = 0, nil }, 503, 0, 2, "Nothing has been compared", "sampling"},
-		{verdict.Inconclusive, func(r *verdict.Report) {
-			r.Overall.Rate, r.Overall.Confirmed, r.Overall.Reasons = 0, 0, []string{"3 open findings must be judged"}
-		}, 503, 0, 2, "3 open findings must be judged", "most frequent"},
+			r.Overall.Reasons = []string{"the candidate is slower", "1 open finding must be judged"}
+		}, 412, 0, 1,
+			"the candidate is slower; 1 open finding must be judged", "look at the 3 open findings"},
+		{verdict.Pass, func(r *verdict.Report) { quiet(r); r.Overall.Reasons = nil }, 200, 1, 0, "at 95 % confidence fewer than", "reads may move"},
+		{verdict.Inconclusive, quiet, 503, 0, 2, "", "get 1,366 more comparisons"},
 	} {
 		s := open(t)
 		s.canary.SetReport(func(r *verdict.Report) { r.Verdict = c.verdict; c.change(r) })
@@ -202,9 +197,6 @@ func TestJudgementsThatCannotBeTaken(t *testing.T) {
 		{accept, "actor=ada&reason=" + strings.Repeat("x", 1001), formType, 422, "at most 1000"},
 		{accept, "actor=" + strings.Repeat("x", 101) + "&reason=x", formType, 422, "at most 100 characters"},
 		{accept, "actor=ada&reason=x&until=3651d", formType, 422, `"field": "until"`},
-		{accept, "actor=ada&reason=%00", formType, 422, "cannot be shown"},
-		{accept, "actor=ada%0A7+bob&reason=x", formType, 422, `"field": "actor"`},
-		{accept, "actor=ada&reason=%ff", formType, 422, "cannot be shown"},
 		{accept, "actor=ada&reason=x&until=yesterday", formType, 422, `"field": "until"`},
 		{accept, "actor=ada&reason=x&until=2001-01-01", formType, 422, "in the past"},
 		{accept, "actor=ada&reason=x&until=-1h", formType, 422, "in the past"},
@@ -212,10 +204,9 @@ func TestJudgementsThatCannotBeTaken(t *testing.T) {
 		{accept, "actor=ada&reason=" + strings.Repeat("x", 70<<10), formType, 413, "at most 65536 bytes"},
 		{accept, `{"actor": "ada", "reason": "x", "ends": "48h"}`, jsonType, 400, "unknown field"},
 		{accept, `{"actor": 1}`, jsonType, 400, "JSON cannot be read"},
-		{accept, `{} {}`, jsonType, 400, "Only one"},
 		{accept, ``, jsonType, 400, "JSON cannot be read"},
 		{"/canary/findings/0000/accept", "actor=ada&reason=x", formType, 404, "no such finding"},
-		{"/canary/findings/" + signature + "/forget", "actor=ada&reason=x", formType, 404, "no page"},
+		{"/canary/findings/" + signature + "/forget", "actor=ada&reason=x", formType, 404, "no judgement"},
 		{"/canary/reset", "actor=ada", formType, 422, `"reason"`},
 	} {
 		a := s.post(c.path, c.body, c.kind, "*/*")
@@ -280,7 +271,7 @@ func TestSamplingAndReset(t *testing.T) {
 	s.get("/canary/findings").contains(t, "Nothing has been found yet.")
 }
 
-// What a path or a method has no page for is refused in the form that was asked for.
+// What a path or a method has no page for is refused.
 func TestWhatIsNoPage(t *testing.T) {
 	s := open(t)
 	for _, c := range []struct {
@@ -288,16 +279,10 @@ func TestWhatIsNoPage(t *testing.T) {
 		status              int
 	}{
 		{"GET", "/canary/nothing", "", 404}, {"GET", "/canary/findings/0000", "", 404}, {"GET", "/canary/findings/0000.json", "", 404},
-		{"GET", "/switchover/nothing", "", 404},
-		{"GET", "/canary/reset", "POST", 405}, {"GET", "/canary/gate", "POST", 405}, {"HEAD", "/switchover/kill", "POST", 405},
-		{"POST", "/canary/verdict.json", "GET, HEAD", 405}, {"POST", "/switchover", "GET, HEAD", 405},
+		{"GET", "/canary/gate", "POST", 405}, {"POST", "/switchover", "GET, HEAD", 405},
 	} {
-		if a := ask(t, c.method, s.base+c.path, ""); a.status != c.status || a.kind != jsonKind || a.takes != c.takes {
+		if a := ask(t, c.method, s.base+c.path, ""); a.status != c.status || a.takes != c.takes {
 			t.Errorf("%s %s: %d %q %s", c.method, c.path, a.status, a.takes, a.body)
-		}
-		a := ask(t, c.method, s.base+c.path, "", "Accept", pageType)
-		if a.status != c.status || (a.kind != pageKind) != strings.HasSuffix(c.path, ".json") {
-			t.Errorf("%s %s as a page: %d %s", c.method, c.path, a.status, a.kind)
 		}
 	}
 }
@@ -366,13 +351,6 @@ func TestFilters(t *testing.T) {
 			}
 			if !strings.HasSuffix(f.Path, want[i]) || !strings.Contains(page.body, `value="`+f.Signature+`"`) {
 				t.Errorf("%s: finding %d is %s, want %s", query, i, f.Path, want[i])
-			}
-		}
-	}
-	for query, want := range map[string]string{"class=none": "plan", "status=shut": "accepted", "operation=flag_type": "flag_type.get"} {
-		for _, path := range []string{"/canary/findings?", "/canary/findings.json?"} {
-			if a := s.get(path + query); a.status != 400 || !strings.Contains(a.body, "There is no ") || !strings.Contains(a.body, want) {
-				t.Errorf("%s%s: %d %s", path, query, a.status, a.body)
 			}
 		}
 	}

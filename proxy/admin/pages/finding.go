@@ -85,7 +85,7 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 		"accept": state.StatusAccepted, "reopen": state.StatusOpen, "fixed": state.StatusFixed,
 	}[verb]
 	if !known {
-		return noPage(r, http.StatusNotFound)
+		return &fault{Status: http.StatusNotFound, Message: "There is no judgement " + verb + "."}
 	}
 	c := change{
 		apply: func(ctx context.Context, j judgement) error {
@@ -106,8 +106,7 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
 	}
 	if signature == "" {
-		kept, _ := choose(r, nil)
-		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(kept.Query, "?", "&", 1)
+		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(choose(r, nil).Query, "?", "&", 1)
 		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
 	}
 	return c.serve(w, r)
@@ -119,29 +118,24 @@ const (
 	keyInQuery  = `-G --data-urlencode "Bugzilla_api_key=$API_KEY" `
 )
 
-// commands returns those that repeat the request of a sample: through Portico and at both trackers, in the form that each of
-// them understands. Commands with unknown addresses are left out. Only reads are offered.
+// commands returns those that repeat the request of a sample at both trackers, in the form that each of them understands. Commands
+// with unknown addresses are left out. Only reads are offered.
 func (p *canaryPages) commands(prefix string, sample canary.SampleText, report verdict.Report) []command {
 	if sample.Method != http.MethodGet || !strings.HasPrefix(sample.Target, "/") {
 		return nil
 	}
 	var all []command
-	add := func(title, base, target, credential string) {
-		if base == "" || target == "" {
-			return
-		}
-		if sample.Caller == "anonymous" {
-			credential = ""
-		}
-		all = append(all, command{fmt.Sprintf("%s-%d", prefix, len(all)+1), title, "curl -s " + credential + quoteShell(strings.TrimSuffix(base, "/")+target)})
-	}
-	add("Through Portico", p.options.Facade, sample.Target, keyInHeader)
 	for _, name := range []string{report.Pair.Serving, report.Pair.Compared} {
-		credential := keyInQuery
-		if p.options.HeaderCredentials != nil && p.options.HeaderCredentials(name) {
+		base, target, credential := p.options.Trackers[name], sample.Targets[name], keyInQuery
+		switch {
+		case base == "" || target == "":
+			continue
+		case sample.Caller == "anonymous":
+			credential = ""
+		case p.options.HeaderCredentials != nil && p.options.HeaderCredentials(name):
 			credential = keyInHeader
 		}
-		add(name, p.options.Trackers[name], sample.Targets[name], credential)
+		all = append(all, command{fmt.Sprintf("%s-%d", prefix, len(all)+1), name, "curl -s " + credential + quoteShell(strings.TrimSuffix(base, "/")+target)})
 	}
 	return all
 }

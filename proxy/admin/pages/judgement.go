@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -63,9 +62,6 @@ func (j *judgement) wrong(field, message string) {
 // check trims the fields and notes their problems.
 func (j *judgement) check() {
 	j.Actor = j.text("actor", "Say who you are", j.Actor, maxActor)
-	if strings.Contains(j.Actor, "\n") {
-		j.wrong("actor", "This holds characters that cannot be shown.")
-	}
 	j.Reason = j.text("reason", "Say why", j.Reason, maxReason)
 	j.Until = strings.TrimSpace(j.Until)
 	now := time.Now()
@@ -83,14 +79,11 @@ func (j *judgement) check() {
 // text trims and checks one required text.
 func (j *judgement) text(field, request, text string, maxLength int) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	strange := func(c rune) bool { return unicode.IsControl(c) && c != '\n' }
 	switch {
 	case text == "":
 		j.wrong(field, request+": this is kept in the audit trail.")
 	case utf8.RuneCountInString(text) > maxLength:
 		j.wrong(field, fmt.Sprintf("This is too long: at most %d characters.", maxLength))
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, strange):
-		j.wrong(field, "This holds characters that cannot be shown.")
 	}
 	return text
 }
@@ -186,15 +179,12 @@ func readRequest(w http.ResponseWriter, r *http.Request, into any, fromForm func
 	return nil
 }
 
-// readJSON reads the only value of a body. It rejects unknown members.
+// readJSON reads the first value of a body. It rejects unknown members.
 func readJSON(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBytes))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		return unreadable("JSON", err)
-	}
-	if decoder.More() {
-		return &fault{Status: http.StatusBadRequest, Message: "Only one JSON value is expected."}
 	}
 	return nil
 }

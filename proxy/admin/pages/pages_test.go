@@ -44,7 +44,7 @@ func open(t *testing.T) *site {
 	now := time.Now()
 	s := &site{t: t, canary: fixtures.NewCanary(now), moving: fixtures.NewSwitchover(now)}
 	s.base = serve(t, pages.CanaryPages(s.canary, s.canary, pages.CanaryOptions{
-		Facade: "http://facade/", Trackers: map[string]string{"current": "http://current/bz/"},
+		Trackers: map[string]string{"current": "http://current/bz/"},
 	}), pages.SwitchoverPages(s.moving, fixtures.NewGate(s.moving), fixtures.Unpaired))
 	return s
 }

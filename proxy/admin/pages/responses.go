@@ -59,37 +59,13 @@ func (p formPage) first(w http.ResponseWriter, r *http.Request) error {
 	return p(w, r, http.StatusOK, newForm(r))
 }
 
-// routes serves handlers by their patterns. Other requests get 405 with the Allow header if the path takes other methods, and 404
-// otherwise.
+// routes serves handlers by their patterns.
 func routes(handlers map[string]handler) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range handlers {
 		mux.Handle(pattern, h)
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler, pattern := mux.Handler(r)
-		if pattern != "" {
-			mux.ServeHTTP(w, r)
-			return
-		}
-		refused := refusal{ResponseWriter: w}
-		handler.ServeHTTP(&refused, r)
-		w.Header().Del("Content-Type") // that of the text that refusal drops
-		refuse(w, r, noPage(r, refused.status))
-	})
-}
-
-// refusal takes the status and the header of a ServeMux's own response, and drops its text.
-type refusal struct {
-	http.ResponseWriter
-	status int
-}
-
-func (r *refusal) WriteHeader(status int)         { r.status = status }
-func (r *refusal) Write(text []byte) (int, error) { return len(text), nil }
-
-func noPage(r *http.Request, status int) *fault {
-	return &fault{Status: status, Message: "There is no page " + r.Method + " " + r.URL.Path + "."}
+	return mux
 }
 
 // fromBrowser reports whether a request is for a page. All other ones get JSON.

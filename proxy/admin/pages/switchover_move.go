@@ -42,9 +42,6 @@ func (p *switchoverPages) move(verb string) handler {
 		if err != nil {
 			return err
 		}
-		if m.Rule == "" || len(m.Table.Rules) > 0 {
-			return &fault{Status: http.StatusUnprocessableEntity, Message: "Name one rule, and no table."}
-		}
 		return p.make(w, r, m, verb)
 	}
 }
@@ -54,9 +51,6 @@ func (p *switchoverPages) changeRules(w http.ResponseWriter, r *http.Request) er
 	var m transition.Move
 	if err := readJSON(w, r, maxTable, &m); err != nil {
 		return err
-	}
-	if m.Rule != "" {
-		return &fault{Status: http.StatusUnprocessableEntity, Message: "Give a table, and no rule."}
 	}
 	return p.make(w, r, m, "")
 }

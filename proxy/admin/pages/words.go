@@ -56,10 +56,9 @@ func title(operation mapping.Operation) string { return cmp.Or(operation.Title()
 
 // drops says for each reason why comparisons were not made.
 var drops = map[verdict.DropReason]string{
-	verdict.DropQueueFull:       "all workers were busy and the queue was full",
-	verdict.DropRateLimit:       "more samples than are compared in a second",
+	verdict.DropQueueFull:       "too many comparisons waited, for a worker or for being confirmed",
+	verdict.DropRateLimit:       "more samples than are compared, or differences than are confirmed, in a second",
 	verdict.DropMemory:          "waiting responses filled the memory set aside for them",
-	verdict.DropSpoolFailed:     "a file for a waiting response could not be written or read",
 	verdict.DropUnread:          "the client did not read its response to the end",
 	verdict.DropNotModified:     "the response was “not modified” and had no content",
 	verdict.DropAnsweredFailed:  "the tracker that serves clients failed",
@@ -71,14 +70,12 @@ var drops = map[verdict.DropReason]string{
 	verdict.DropOverload:        "the candidate had as many comparisons as it may",
 	verdict.DropCandidateFailed: "a call of the candidate, for a client or once more, failed",
 	verdict.DropOtherFailed:     "the tracker that is not the candidate failed",
-	verdict.DropConfirmFull:     "too many differences waited to be confirmed",
-	verdict.DropConfirmLimit:    "confirming would have asked the trackers too often",
 	verdict.DropDigestNoise:     "the responses were too long, and those of one tracker differ each time",
 	verdict.DropNotIsolated:     "the candidate has not proved to be isolated",
 	verdict.DropPayload:         "the content of a write was too large to be kept",
 	verdict.DropPlanFailed:      "a write could not be written for one of the trackers",
 	verdict.DropClosed:          "Portico stopped or reloaded meanwhile",
-	verdict.DropInternal:        "a mistake of the comparison itself; the log has more",
+	verdict.DropInternal:        "a file for a response could not be written or read, or a mistake of the comparison itself",
 }
 
 // fragment writes one side of a difference.

@@ -5,16 +5,14 @@ import "slices"
 // DropReason says why a comparison was not made. The set is closed, so it may label a metric.
 type DropReason string
 
-// The reasons. Those of the first group are decided before a request is sent for the comparison.
+// The reasons.
 const (
-	// DropQueueFull: all workers were busy and the queue was full.
+	// DropQueueFull: all workers were busy and the queue was full, or too many differences waited to be confirmed.
 	DropQueueFull DropReason = "queue-full"
-	// DropRateLimit: there were more samples than Options.PerSecond.
+	// DropRateLimit: there were more samples than Options.PerSecond, or more differences to confirm than half of that.
 	DropRateLimit DropReason = "rate-limit"
 	// DropMemory: the responses that wait already take the maximum of memory.
 	DropMemory DropReason = "memory-full"
-	// DropSpoolFailed: a file for the content of a response could not be written or read.
-	DropSpoolFailed DropReason = "spool-failed"
 	// DropUnread: the client hung up, or did not read the response to its end.
 	DropUnread DropReason = "unread"
 	// DropNotModified: the response was a 304, which has no content.
@@ -40,10 +38,6 @@ const (
 	// DropOtherFailed: the reference gave no valid response to the comparison.
 	DropOtherFailed DropReason = "other-failed"
 
-	// DropConfirmFull: too many differences were waiting to be confirmed.
-	DropConfirmFull DropReason = "confirm-full"
-	// DropConfirmLimit: confirming would have sent too many requests to the trackers.
-	DropConfirmLimit DropReason = "confirm-limit"
 	// DropDigestNoise: the responses were compared by their digests only, and that of the reference is another one each time, so
 	// that nothing is known of the candidate.
 	DropDigestNoise DropReason = "digest-noise"
@@ -57,7 +51,7 @@ const (
 
 	// DropClosed: the comparison was closed meanwhile.
 	DropClosed DropReason = "closed"
-	// DropInternal: the comparison itself failed; the log has more.
+	// DropInternal: a file for the content of a response failed, or the comparison itself, of which the log has more.
 	DropInternal DropReason = "internal"
 )
 

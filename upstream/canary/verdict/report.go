@@ -95,7 +95,7 @@ func (r Report) writeLists(w io.Writer) {
 		{"Findings\n  finding\tstatus\toperation\tclass\tpath\tseen\tlast\twhat", "  ", findings},
 		{"Rules\n  rule\tstate\ttype\tpath\thits\towner\tends", "  ", rules},
 		{"Not compared\n  reason\tcalls", "  ", drops},
-		{"Why not PASS", "  ", r.Overall.Reasons}, {"Next", "  - ", r.nextSteps()},
+		{"Why not PASS", "  ", r.Overall.Reasons}, {"Next", "  - ", r.NextSteps()},
 	} {
 		if len(list.lines) > 0 {
 			fmt.Fprint(w, "\n", list.title, "\n", list.mark, strings.Join(list.lines, "\n"+list.mark), "\n")
@@ -108,8 +108,8 @@ func row(cells ...string) string { return strings.Join(cells, "\t") }
 
 func date(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// nextSteps says what to do.
-func (r Report) nextSteps() (steps []string) {
+// NextSteps says what to do.
+func (r Report) NextSteps() (steps []string) {
 	unjudged := int64(0)
 	for _, f := range r.Findings {
 		if f.Status == state.StatusOpen {

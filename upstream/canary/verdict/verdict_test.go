@@ -274,7 +274,7 @@ func TestSickCandidateDoesNotPass(t *testing.T) {
 		needed    int64
 		prevented int64
 	}{
-		"a queue":         {3000, map[string]int64{"queue-full": 500, "rate-limit": 90000, "memory-full": 3, "confirm-limit": 9}, Pass, 0, 0},
+		"a queue":         {3000, map[string]int64{"queue-full": 500, "rate-limit": 90000, "memory-full": 3}, Pass, 0, 0},
 		"as many as may":  {9990, map[string]int64{"other-unreachable": 10}, Pass, 0, 10},
 		"one more":        {9990, map[string]int64{"other-unreachable": 10, "other-overload": 1}, Inconclusive, 999, 11},
 		"breaker":         {3000, map[string]int64{"other-breaker-open": 1000}, Inconclusive, 996000, 1000},
