@@ -284,7 +284,8 @@ func TestWriteIsOneComparison(t *testing.T) {
 	}
 }
 
-// TestResetEndsWhatIsToldOfWrites: once both trackers hold the same again, no missing write explains what differs.
+// TestResetEndsWhatIsToldOfWrites: once both trackers hold the same again, neither a missing write nor an unknown order
+// explains what differs.
 func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 	t.Parallel()
 	w := replayWorld(t, &writeLog{}, nil)
@@ -304,9 +305,11 @@ func TestResetEndsWhatIsToldOfWrites(t *testing.T) {
 		return all
 	}
 	write(refused)
-	write(upstream.Response{Err: &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}})
-	write(refused)
-	if told := notes(); !strings.Contains(told, "every write") {
+	lost, late := refused, refused
+	lost.Err, late.Took = &mapping.Error{Status: 504, Reason: mapping.ReasonTimeout, Unknown: true}, time.Minute
+	write(lost)
+	write(late)
+	if told := notes(); !strings.Contains(told, "every write") || !strings.Contains(told, "at the same time") {
 		t.Errorf("the notes are %q", told)
 	}
 	must(t, w.canary.Reset(t.Context(), "ada", "both hold the same"))

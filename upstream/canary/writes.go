@@ -120,6 +120,7 @@ func (c *Canary) watchIsolation() {
 // whenever the client has read the response: one after the other they leave the candidate in the state in which they left
 // the reference.
 func (c *Canary) takeReplay(j *job, answer upstream.Response) {
+	c.repeated.Answered(j.began, answer.Took)
 	j.run, j.isMissing = c.replay, true
 	switch {
 	case !c.isolated.Load():

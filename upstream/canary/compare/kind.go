@@ -64,9 +64,10 @@ func valueKind(d Difference) string {
 	return strings.TrimSpace(objectKind(d) + " " + textKind(d))
 }
 
-// textKind names how a text was changed.
+// textKind names how a text was changed, and otherwise which punctuation the candidate's has in addition.
 func textKind(d Difference) string {
-	return cmp.Or(changeOf(string(unquoted(d.Want)), string(unquoted(d.Have))), "another text")
+	want, have := string(unquoted(d.Want)), string(unquoted(d.Have))
+	return cmp.Or(changeOf(want, have), withMarks("another text", want, have))
 }
 
 // changeOf names a change of a text that is the same for all texts, empty when there is none.
@@ -87,12 +88,25 @@ func changeOf(want, have string) string {
 		return "HTML escapes"
 	case strings.HasPrefix(want, have):
 		return "a shorter text"
-	case strings.HasPrefix(have, want), strings.HasSuffix(have, want):
-		return "a longer text"
+	case strings.HasPrefix(have, want):
+		return withMarks("a longer text", "", have[len(want):])
+	case strings.HasSuffix(have, want):
+		return withMarks("a longer text", "", have[:len(have)-len(want)])
 	case sameBehindHost(want, have):
 		return "another host"
 	}
 	return ""
+}
+
+// withMarks adds the marks that only have has: a text that gained those of a script is a kind of its own.
+func withMarks(kind, want, have string) string {
+	added := strings.Map(func(mark rune) rune {
+		if strings.ContainsRune(have, mark) && !strings.ContainsRune(want, mark) {
+			return mark
+		}
+		return -1
+	}, "\"&'()/;<>\\`{}")
+	return strings.TrimSuffix(kind+" with "+added, " with ")
 }
 
 // timeKind names the direction.

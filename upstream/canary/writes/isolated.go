@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,10 +63,11 @@ func IsMarked[T upstream.Tracker](ctx context.Context, trackers map[string]T, ca
 // Replays knows how an isolated candidate got the writes that it should have got. The zero value is ready, and safe for
 // concurrent use.
 type Replays struct {
-	mu   sync.Mutex
-	gap  bool // the candidate lacks a write
-	lag  time.Duration
-	turn chan struct{} // closed when the last write has ended, nil before there is one
+	mu           sync.Mutex
+	last         time.Time // when the last write was answered
+	gap, overlap bool
+	lag          time.Duration
+	turn         chan struct{} // closed when the last write has ended, nil before there is one
 }
 
 // Turn gives a write its place in the order in which the candidate gets them: turn is closed when the write before it has ended,
@@ -79,6 +81,15 @@ func (r *Replays) Turn() (turn, done chan struct{}) {
 	}
 	turn, r.turn = r.turn, make(chan struct{})
 	return turn, r.turn
+}
+
+// Answered notes a write of the reference that was answered at a time and took so long. Which of two writes at the same time
+// was carried out first is not known.
+func (r *Replays) Answered(at time.Time, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.overlap = r.overlap || at.Add(-took).Before(r.last)
+	r.last = at
 }
 
 // Missed notes that the candidate lacks a write from now on. It returns false if that was known.
@@ -110,15 +121,19 @@ func (r *Replays) Excuses(d compare.Difference) bool {
 func (r *Replays) Note() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	var notes []string
 	if r.gap {
-		return "The candidate did not get every write, so that it may hold something else."
+		notes = append(notes, "The candidate did not get every write, so that it may hold something else.")
 	}
-	return ""
+	if r.overlap {
+		notes = append(notes, "Some writes were made at the same time, so that the candidate may have got them in another order.")
+	}
+	return strings.Join(notes, " ")
 }
 
 // Forget discards the state, once both trackers hold the same data again.
 func (r *Replays) Forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.gap = false
+	r.gap, r.overlap = false, false
 }
