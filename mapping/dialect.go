@@ -13,7 +13,6 @@ type Dialect struct {
 	// Root is the path of the tracker's REST interface; empty is /rest. Where the
 	// web server has no rewrite rule for that, it is /rest.cgi (tracker-behaviour.md
 	// section 1, Paths and methods).
-	// Below it may be a path, such as /bugzilla, where the tracker's address names the host only.
 	Root string
 	// FlagTypeResource is the first path segment of flag type reads.
 	FlagTypeResource string
@@ -57,12 +56,6 @@ func BMO() Dialect {
 		Name: "bmo", FlagTypeResource: "flag_types", HeaderCredentials: true,
 		DropsOddMembers: true, NotInPath: "/", MaxBody: 16<<20 - 16<<10, Backoff: time.Hour + time.Minute,
 	}
-}
-
-// Below is the path in Root before the REST interface, such as /bugzilla; it is usually empty. The scripts of the older interfaces
-// are below it too.
-func (d Dialect) Below() string {
-	return strings.TrimSuffix(strings.TrimSuffix(d.Root, "/rest"), "/rest.cgi")
 }
 
 // Dialects lists all dialects.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -54,8 +53,6 @@ const (
 	maxStoredInMemory = 64 << 10
 	// maxCredentialsAt is how much of a passing body is searched for credentials.
 	maxCredentialsAt = 1 << 20
-	// maxKeyRefusal is more than a tracker says about a key that it refuses, in bytes.
-	maxKeyRefusal = 64 << 10
 )
 
 // passing is a request on its way to a tracker.
@@ -74,8 +71,6 @@ type passing struct {
 	method      string
 	// inBody says that it shows a credential in its body.
 	inBody bool
-	// bearerAsKey says that a bearer token was added to the query as an API key.
-	bearerAsKey bool
 }
 
 // pass sends what is not one of the seven operations through, except paths that a tracker could read as others and methods that only
@@ -222,19 +217,12 @@ func (p *passing) inspect(body io.Reader) error {
 func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 	out, base := pass.Out, p.target.Base
 	out.URL = &url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: p.r.URL.RawQuery}
-	path := p.path
-	if dialect := p.target.Dialect; dialect != nil && isBelow(path) {
-		path = dialect(p.r.Context()).Below() + path
-	}
-	setEscapedPath(out.URL, p.target.basePath()+path)
+	setEscapedPath(out.URL, p.target.basePath()+p.path)
 	out.Host = base.Host
 	removeHeaders(out.Header, p.trusted)
 	out.Header.Set(headerRequestID, p.record.ID)
 	if p.changes {
 		out.Header.Set("Accept-Encoding", "identity") // since Portico reads the response, too
-		if out.Method == http.MethodHead {            // only the body says what was done
-			out.Method = http.MethodGet
-		}
 	}
 	// What a client says of its own client counts only if it is a trusted proxy. X-Forwarded-For gets the client's address alone:
 	// trackers count the last one for their rate limits.
@@ -320,47 +308,14 @@ func (p *passing) outcomeOf(response *http.Response) (outcome, err error) {
 	return outcome, err
 }
 
-// send sends the request to its target. A read whose bearer token was refused as an API key is sent again without it: the token may
-// be that of a gateway.
+// send sends the request to its target.
 func (p *passing) send(r *http.Request) (*http.Response, error) {
-	// A header credential that the tracker reads in the query only may have made the request line longer than web servers take. One
-	// that was too long before is left to the tracker's judgement.
-	const limit = maxTarget - len("DELETE  HTTP/1.1")
-	if r.URL.RawQuery != p.r.URL.RawQuery && len(p.r.RequestURI) <= limit && len(r.URL.RequestURI()) > limit {
-		return nil, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge,
-			"With the credentials in it, the address of this request is too long for the tracker.")
-	}
 	if p.target.MaxBody != nil && r.ContentLength > 0 {
 		if limit := p.target.MaxBody(r.Context()); limit > 0 && r.ContentLength > limit {
 			return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "The tracker takes request bodies of up to %d bytes.", limit)
 		}
 	}
-	response, err := p.target.Transport.RoundTrip(r)
-	if err == nil && p.bearerAsKey && r.Method == http.MethodGet && refusesKey(response) {
-		if err := response.Body.Close(); err != nil {
-			return nil, err
-		}
-		r = r.Clone(r.Context())
-		r.URL.RawQuery = p.r.URL.RawQuery
-		response, err = p.target.Transport.RoundTrip(r)
-	}
-	return response, err
-}
-
-// refusesKey reports whether a response says that the API key is not valid. The response stays as it was.
-func refusesKey(response *http.Response) bool {
-	if response.StatusCode != http.StatusBadRequest {
-		return false
-	}
-	head, err := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
-	// After an error the body gives the same error again, to the copy for the client.
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
-	members, _ := mapping.ParseMembers(head) // empty if it is not an object
-	code, _ := mapping.Int(members.Get("code"))
-	return err == nil && code == mapping.CodeBadKey
+	return p.target.Transport.RoundTrip(r)
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.

@@ -19,14 +19,14 @@ import (
 // the last.
 func bodyCredentials(header http.Header, head []byte) mapping.Members {
 	var list parameters
-	switch kind, attributes := mediaType(header); {
-	case kind == "multipart/form-data":
+	switch kind, attributes := mediaType(header); kind {
+	case "multipart/form-data":
 		reader := multipart.NewReader(bytes.NewReader(head), attributes["boundary"])
 		for part, err := reader.NextPart(); err == nil; part, err = reader.NextPart() {
 			value, _ := io.ReadAll(part) // what was looked at may end within it
 			list = append(list, parameter{part.FormName(), string(value)})
 		}
-	case kind == "application/x-www-form-urlencoded", header.Get("Content-Type") == "":
+	case "application/x-www-form-urlencoded", "":
 		list, _ = parseQuery(string(head))
 	default:
 		var found mapping.Members
@@ -58,20 +58,11 @@ func (p *passing) setCredentials(out *http.Request) {
 	if !shown {
 		inHeaders.AddHeaders(p.r.Header)
 	}
-	given := found.Forms()
-	for i, form := range inHeaders.Forms() {
-		value := *form.Value
-		if value != "" || shown && *given[i].Value != "" {
-			// A tracker would take a credential without a value for the credential, and the caller for an anonymous one.
-			out.URL.RawQuery = without(out.URL.RawQuery, func(each parameter) bool {
-				return slices.Contains(form.Parameters[:], each.name) && credentialText(form, each.value) == ""
-			})
-		}
-		if value != "" { // the longer name clashes with no field
+	for _, form := range inHeaders.Forms() {
+		if value := *form.Value; value != "" { // the longer name clashes with no field
 			out.URL.RawQuery = strings.TrimPrefix(out.URL.RawQuery+"&"+form.Parameters[1]+"="+url.QueryEscape(value), "&")
 		}
 	}
-	p.bearerAsKey = inHeaders.KeyIsBearer()
 }
 
 // mapKey puts the key that the target is to see into a header, in place of all that the client showed in the query and in headers.

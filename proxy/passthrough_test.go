@@ -414,26 +414,6 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatCredentialsMakeTooLong: a web server would response with a page about an address that the client never wrote.
-func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
-	reads := false
-	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{HeaderCredentials: reads} }
-	})
-	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
-	response := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
-	response.wantError(t, 414, "200414")
-	if tracker.last != nil || response.header.Get("Portico-Error") != "too-large" {
-		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, response.header.Get("Portico-Error"))
-	}
-	ask(t, "GET", base+path, "").wantStatus(t, 200)
-	reads = true
-	ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40)).wantStatus(t, 200)
-	reads = false
-	// What was too long when it came is the tracker's to judge.
-	ask(t, "GET", base+"/rest/bug/1?z="+strings.Repeat("z", 8175), "", "X-BUGZILLA-API-KEY", "k").wantStatus(t, 200)
-}
-
 // TestAMappedKeyIsAllThatTheTargetSees of a caller's credentials. In a body they cannot be replaced.
 func TestAMappedKeyIsAllThatTheTargetSees(t *testing.T) {
 	tracker, base := behind(t, "", func(o *proxy.Options) {

@@ -107,11 +107,11 @@ func misread(path string, write bool) bool {
 }
 
 // anyReading reports whether a path satisfies a condition as it is, or after one of several decodings, because a server may decode
-// more than once. A path that does not settle, or has overlong UTF-8, may mean anything, so the condition counts as satisfied.
+// more than once. A path that does not settle may mean anything, so the condition counts as satisfied.
 func anyReading(path string, is func(reading string) bool) bool {
 	const rounds = 6
 	for range rounds {
-		if is(path) || isOverlong(path) {
+		if is(path) {
 			return true
 		}
 		decoded := unescapeAll(path)
@@ -121,16 +121,4 @@ func anyReading(path string, is func(reading string) bool) bool {
 		path = decoded
 	}
 	return true
-}
-
-// isOverlong reports whether a text holds an overlong UTF-8 form of an ASCII character, such as C0 AF for a slash.
-func isOverlong(text string) bool {
-	for i := range len(text) - 1 {
-		next := text[i+1]
-		switch c := text[i]; {
-		case c&0xfe == 0xc0 && next&0xc0 == 0x80, c == 0xe0 && next&0xe0 == 0x80, c == 0xf0 && next&0xf0 == 0x80:
-			return true
-		}
-	}
-	return false
 }

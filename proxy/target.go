@@ -23,7 +23,7 @@ type Target struct {
 	// them are changed to the name that the client used.
 	Names []string
 	// Dialect returns the tracker's dialect, and may ask the tracker for it. Where the tracker reads no credentials in headers, those
-	// of REST requests are given as query parameters too. Nil means that it does, and that it was found at Base.
+	// of REST requests are given as query parameters too. Nil means that it does.
 	Dialect func(context.Context) mapping.Dialect
 	// MaxBody returns the size in bytes of the largest request body that the tracker takes; 0, or a nil function, means that
 	// there is no limit.
@@ -43,38 +43,20 @@ type Target struct {
 
 // setPath sets the path of the request. A tracker often lives below a path, such as /bugzilla. Clients that were pointed at
 // http://tracker/bugzilla/ keep that path when only the host changes, so everything is reachable below the tracker's own path and
-// at the root. Below a path that the tracker was found at, pages keep it, since the tracker's address does not have it.
+// at the root.
 func (rc *requestContext) setPath(path string) {
 	rc.path = path
 	target := &rc.server.options.Passthrough.Target
-	if target.Base == nil {
+	if target.Base == nil || target.basePath() == "" {
 		return
 	}
-	if base := target.basePath(); base != "" {
-		if rest, ours := target.belowBase(path); ours {
-			rc.path, rc.prefix = rest, base
-		}
-		return
-	}
-	// Dialect may have to ask the tracker, so paths that cannot be meant do not wait for that.
-	if target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 {
-		return
-	}
-	below := target.Dialect(rc.r.Context()).Below()
-	rest, found := strings.CutPrefix(path, below)
-	if below != "" && found && strings.HasPrefix(rest, "/") && (isBelow(rest) || misread(rest, true)) {
-		rc.path = rest
+	if rest, ours := target.belowBase(path); ours {
+		rc.path, rc.prefix = rest, target.basePath()
 	}
 }
 
 // basePath is the path of the tracker's address without a slash at its end.
 func (t *Target) basePath() string { return strings.TrimSuffix(t.Base.EscapedPath(), "/") }
-
-// isBelow reports whether a path is one of those that Portico sends below the path that the tracker was found at: REST and the older
-// interfaces. Pages stay where the client asks for them.
-func isBelow(path string) bool {
-	return isREST(path) || bugzilla.ChangesFlagTypes(bugzilla.Script(path))
-}
 
 // belowBase removes the path of the tracker's address. A relative path stays as it is. ours is false where the path is outside.
 func (t *Target) belowBase(path string) (rest string, ours bool) {

@@ -15,9 +15,6 @@ import (
 type Credentials struct {
 	// APIKey came as Bugzilla_api_key, api_key, X-BUGZILLA-API-KEY or a bearer token.
 	APIKey string
-	// KeyTwice says that APIKey came as a bearer token and in another form besides,
-	// as one client sends it. Some trackers know bearer tokens that are no keys.
-	KeyTwice bool
 	// Login and Password came as Bugzilla_login and Bugzilla_password, login and
 	// password, or X-BUGZILLA-LOGIN and X-BUGZILLA-PASSWORD.
 	Login, Password string
@@ -112,11 +109,6 @@ func (c Credentials) Bearer() string {
 	return ""
 }
 
-// KeyIsBearer reports whether the API key came as a bearer token and in no other form.
-func (c Credentials) KeyIsBearer() bool {
-	return c.APIKey != "" && c.APIKey == c.Bearer() && !c.KeyTwice
-}
-
 // String hides the credentials.
 func (c Credentials) String() string { return "[credentials]" }
 
@@ -159,7 +151,6 @@ func (c *Credentials) AddHeaders(header http.Header) {
 		return
 	}
 	c.APIKey = text("X-Bugzilla-Api-Key")
-	c.KeyTwice = c.APIKey != "" && c.APIKey == c.Bearer()
 	if c.APIKey == "" && mapping.IsAPIKey(c.Bearer()) {
 		c.APIKey = c.Bearer()
 	}

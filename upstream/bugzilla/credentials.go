@@ -10,7 +10,7 @@ import (
 )
 
 // authorize puts the caller's credentials where the dialect looks for them:
-// headers if it can and they can hold them, else the body of requests that have one, so that they stay
+// headers if it can, else the body of requests that have one, so that they stay
 // out of the tracker's access log, else the query (tracker-behaviour.md section 1,
 // Credentials).
 func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, query url.Values, header http.Header) mapping.Members {
@@ -27,7 +27,7 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 	for _, form := range have.Forms() {
 		switch value, name := *form.Value, form.Parameters[1]; {
 		case value == "":
-		case dialect.HeaderCredentials && form.Header != "" && fitsHeader(value):
+		case dialect.HeaderCredentials && form.Header != "":
 			header.Set(form.Header, value)
 		case call.Body != nil:
 			body.SetText(name, value)
@@ -40,15 +40,8 @@ func authorize(dialect mapping.Dialect, call *Call, caller upstream.Caller, quer
 
 // hasParameters reports whether there is a credential that can travel as a parameter.
 func hasParameters(have upstream.Credentials) bool {
-	have.Authorization, have.Cookies, have.KeyTwice = "", "", false
+	have.Authorization, have.Cookies = "", ""
 	return have != upstream.Credentials{}
-}
-
-// fitsHeader reports whether a text can be sent as the value of a header. What cannot,
-// such as a password with a line break or with blanks around it, which headers lose,
-// goes elsewhere, so that the tracker decides about it.
-func fitsHeader(text string) bool {
-	return text == strings.TrimSpace(text) && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // cookiesFor returns the cookies that go along. Flag type responses are shared by

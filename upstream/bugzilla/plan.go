@@ -40,8 +40,6 @@ type Call struct {
 	// long makes the same call by JSON-RPC, for when its address gets too
 	// long; nil where there is no such form.
 	long func() Call
-	// paths are REST paths to try in turn where the web server refuses JSON-RPC.
-	paths []string
 }
 
 // IsRead reports whether sending the call twice is harmless, JSON-RPC reads
@@ -162,31 +160,7 @@ func planFlagTypes(dialect mapping.Dialect, request mapping.FlagTypesRequest) (C
 			query.Set("component", request.Component)
 		}
 	}
-	call, err := planRead(dialect, mapping.OpFlagTypes, segments, query, mapping.OpFlagTypes.RPC(), func() mapping.Members { return params })
-	if call.RPC != "" && len(query) == 0 {
-		call.paths = rawPaths(dialect, segments)
-	}
-	return call, err
-}
-
-// rawPaths returns the REST paths by which some stock trackers find a product with a non-ASCII name: in UTF-8 with the mysql driver
-// (5.0), and in Latin-1 with the mariadb driver (5.2), which does not decode a path (tracker-behaviour.md section 1, Encoded characters).
-func rawPaths(dialect mapping.Dialect, segments []string) (paths []string) {
-	dialect.ASCIIOnly = false
-	var latin []byte
-	names := []string{segments[1]}
-	for _, r := range names[0] {
-		latin = append(latin, byte(r))
-	}
-	if !strings.ContainsFunc(names[0], func(r rune) bool { return r > 0xff }) {
-		names = append(names, string(latin))
-	}
-	for _, segments[1] = range names {
-		if path, err := resource(dialect, segments...); err == nil {
-			paths = append(paths, path)
-		}
-	}
-	return paths
+	return planRead(dialect, mapping.OpFlagTypes, segments, query, mapping.OpFlagTypes.RPC(), func() mapping.Members { return params })
 }
 
 func planFlagTypeWrite(

@@ -26,7 +26,7 @@ type Probed struct {
 const maxProbed = 1 << 16
 
 // Probe requests the version of a tracker, which every Bugzilla-style server shows to everybody (tracker-behaviour.md section 1), at
-// each path that its REST interface can have, and tries JSON-RPC where the dialect needs it. Of the options it uses URL, Dialect and
+// both paths that its REST interface can have, and tries JSON-RPC where the dialect needs it. Of the options it uses URL, Dialect and
 // Transport. The error of a tracker that does not respond is an *url.Error; others say which key of trackers.NAME to set.
 func Probe(ctx context.Context, name string, options Options) (found Probed, err error) {
 	client := &http.Client{Transport: options.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -36,7 +36,6 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	if err != nil {
 		return found, err
 	}
-	below := mapping.Dialect{Root: root}.Below()
 	switch {
 	case found.Known && root != restRoot: // with a configured dialect Portico uses the first path only
 		return found, fmt.Errorf("no /rest/version; the tracker has %s/version: set trackers.%s.dialect to auto", base+root, name)
@@ -44,15 +43,10 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 		found.Dialect = mapping.DialectOfVersion(version)
 	}
 	found.Version = version
-	if below != "" {
-		at := options.URL.JoinPath(below, "/")
-		at.User, at.RawQuery = nil, ""
-		found.Notes = []string{fmt.Sprintf("found at %s: set trackers.%s.url to that", at, name)}
-	}
 	if !found.Dialect.JSONRPC {
 		return found, nil
 	}
-	response, members, err := request(ctx, client, http.MethodPost, base+below+jsonRPC, `{"method":"Bugzilla.version","params":[{}],"id":1}`) //nolint:bodyclose // it is read and closed
+	response, members, err := request(ctx, client, http.MethodPost, base+jsonRPC, `{"method":"Bugzilla.version","params":[{}],"id":1}`) //nolint:bodyclose // it is read and closed
 	if err == nil && members == nil {
 		found.Notes = append(found.Notes, fmt.Sprintf("/jsonrpc.cgi is refused (HTTP %d): product names with a slash or with other characters than ASCII "+
 			"cannot be read, and hide_keys cannot work", response.StatusCode))
@@ -60,19 +54,17 @@ func Probe(ctx context.Context, name string, options Options) (found Probed, err
 	return found, err
 }
 
-// findVersion requests the version of a tracker with a name at each path that its REST interface can have, until there is one, and returns
-// that path. It is empty where nothing is at the first path and no version at the others.
+// findVersion requests the version of a tracker with a name at both paths that its REST interface can have, and returns
+// that path. It is empty where nothing is at the first path and no version at the other one.
 func findVersion(ctx context.Context, client *http.Client, name, base string) (version, root string, err error) {
-	// /rest is a rewrite of /rest.cgi, which some web servers lack (tracker-behaviour.md section 1). /bugzilla is where many installations
-	// have the tracker, so that an address without it is a likely mistake.
-	for i, root := range []string{restRoot, "/rest.cgi", "/bugzilla/rest", "/bugzilla/rest.cgi"} {
-		version, missing, failed := versionAt(ctx, client, name, base+root)
-		switch {
-		case failed == nil, i == 0 && !missing:
-			return version, root, failed
-		case i == 0:
-			err = failed
-		}
+	// /rest is a rewrite of /rest.cgi, which some web servers lack (tracker-behaviour.md section 1).
+	version, missing, err := versionAt(ctx, client, name, base+restRoot)
+	if err == nil || !missing {
+		return version, restRoot, err
+	}
+	const script = "/rest.cgi"
+	if version, _, failed := versionAt(ctx, client, name, base+script); failed == nil {
+		return version, script, nil
 	}
 	return "", "", err
 }

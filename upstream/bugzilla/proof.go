@@ -6,9 +6,8 @@ import (
 	"portico/upstream"
 )
 
-// SuccessProves reports whether a success shows that a credential is good. Reads ignore cookies, everything in Authorization, since a bearer
-// token that is refused as a key is dropped, and tokens without a number; of credentials of several kinds at once a tracker may look
-// at one only (tracker-behaviour.md section 1).
+// SuccessProves reports whether a success shows that a credential is good. Reads ignore cookies, everything in Authorization that is no API key, and
+// tokens without a number; of credentials of several kinds at once a tracker may look at one only (tracker-behaviour.md section 1).
 func SuccessProves(shown upstream.Credentials, write bool) bool {
 	other := shown.Authorization != "" && (shown.Bearer() == "" || shown.Bearer() != shown.APIKey)
 	kinds := 0
@@ -17,7 +16,7 @@ func SuccessProves(shown upstream.Credentials, write bool) bool {
 			kinds++
 		}
 	}
-	isRead := shown.APIKey != "" && !shown.KeyIsBearer() || shown.Login != "" && shown.Password != "" || numberedToken.MatchString(shown.Token)
+	isRead := shown.APIKey != "" || shown.Login != "" && shown.Password != "" || numberedToken.MatchString(shown.Token)
 	return kinds == 1 && (write || isRead)
 }
 

@@ -41,10 +41,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 			return nil, err
 		}
 	}
-	out, err := c.prepare(dialect, shown, call)
-	if err != nil {
-		return nil, err
-	}
+	out := c.prepare(dialect, shown, call)
 	var payload transport.Payload
 	if call.Body != nil {
 		body, err := call.payload(out.body)
@@ -105,37 +102,15 @@ func requestHeader(caller upstream.Caller, call *Call) http.Header {
 	return header
 }
 
-// document sends a planned call and returns the checked response. The body of a large read may still be arriving. A read whose
-// bearer token the tracker refuses as an API key is sent again without it where the tracker itself ignores bearer tokens: the
-// token may be that of a gateway.
+// document sends a planned call and returns the checked response. The body of a large read may still be arriving.
 func (c *Client) document(ctx context.Context, caller upstream.Caller, call Call, planned error) (*mapping.Document, error) {
 	if planned != nil {
 		return nil, planned
 	}
-	document, err := c.callInAnyForm(ctx, caller, call)
-	refused, ok := errors.AsType[*mapping.Error](err)
-	if ok && refused.Code == mapping.CodeBadKey && refused.FromTracker() && call.IsRead() && caller.Credentials.KeyIsBearer() &&
-		!c.Dialect(ctx).HeaderCredentials {
-		caller.Credentials.APIKey = ""
-		return c.callInAnyForm(ctx, caller, call)
-	}
-	return document, err
-}
-
-// callInAnyForm sends a call, and a read that the web server refuses by JSON-RPC in its other forms.
-func (c *Client) callInAnyForm(ctx context.Context, caller upstream.Caller, call Call) (*mapping.Document, error) {
 	document, err := c.callOnce(ctx, caller, &call)
 	refused, ok := errors.AsType[*mapping.Error](err)
 	if !ok || call.RPC == "" || refused.Reason != mapping.ReasonWebServer {
 		return document, err
-	}
-	if !c.options.HideKeys || !hasParameters(caller.Credentials) {
-		for _, path := range call.paths {
-			rest := Call{Operation: call.Operation, Method: http.MethodGet, Path: path, Query: url.Values{}}
-			if document, err := c.callOnce(ctx, caller, &rest); err == nil {
-				return document, nil
-			}
-		}
 	}
 	refused.Message = fmt.Sprintf("This request needs JSON-RPC, and the web server before the tracker refuses /jsonrpc.cgi: %d %s.",
 		refused.Status, http.StatusText(refused.Status))
