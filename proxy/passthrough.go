@@ -329,7 +329,7 @@ func (p *passing) modifyResponse(response *http.Response) error {
 		header.Set("Location", p.target.clientAddress(location, p.prefix, scheme, host))
 	}
 	for i, line := range header["Set-Cookie"] {
-		header["Set-Cookie"][i] = p.target.clientCookie(line, p.prefix, host)
+		header["Set-Cookie"][i] = p.target.clientCookie(line, p.prefix)
 	}
 	if isPreflight(p.r) && isREST(p.path) && header.Get("Access-Control-Allow-Headers") != "" {
 		header.Set("Access-Control-Allow-Headers", preflightHeaders)

@@ -108,19 +108,11 @@ func (t *Target) clientAddress(address, prefix, scheme, host string) string {
 	return target.String()
 }
 
-// clientCookie gives a cookie of the tracker a path and a host that the client's address has. Those of the tracker's own address
-// would be refused by the client, or never come back.
-func (t *Target) clientCookie(line, prefix, host string) string {
+// clientCookie gives a cookie of the tracker a path that the client's address has, and no domain, so that it comes back to Portico.
+func (t *Target) clientCookie(line, prefix string) string {
 	return bugzilla.RewriteCookie(line, func(path string) string {
 		path, _ = t.clientPath(path, prefix)
 		return path
-	}, func(domain string) bool {
-		domain = strings.ToLower(strings.TrimPrefix(domain, "."))
-		within := func(host string) bool { // the domain itself or below it
-			host = strings.ToLower((&url.URL{Host: host}).Hostname())
-			return domain == "" || host == domain || strings.HasSuffix(host, "."+domain)
-		}
-		return within(host) || !slices.ContainsFunc(t.hosts(), within)
 	})
 }
 

@@ -88,7 +88,7 @@ func transient(status int) bool {
 	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
-// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date of its own clock; 0 when a response does not tell.
+// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -98,11 +98,7 @@ func RetryAfter(header http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	now, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return max(time.Millisecond, at.Sub(now))
+	return max(time.Millisecond, time.Until(at))
 }
 
 // budget keeps retries to a share of the reads: every read earns a fraction of a retry. When a tracker fails for everybody,
