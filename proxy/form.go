@@ -3,7 +3,6 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"mime/multipart"
 	"slices"
@@ -71,76 +70,24 @@ func (rc *requestContext) heldText(src io.Reader) (string, error) {
 	return string(text), err
 }
 
-// urlencoded reads an application/x-www-form-urlencoded body.
+// urlencoded reads an application/x-www-form-urlencoded body. It is kept in memory, since no known client sends large content in this form.
 func (rc *requestContext) urlencoded(body io.Reader) (mapping.Members, error) {
+	var text strings.Builder
+	if _, err := io.Copy(&text, heldReader{body, rc}); err != nil {
+		return nil, err
+	}
+	rc.share.size -= int64(text.Len()) // the fields count instead
 	form := &formBody{rc: rc}
-	src := bufio.NewReader(body)
-	for {
-		switch next, err := src.Peek(1); {
-		case errors.Is(err, io.EOF):
-			return form.members(), nil
-		case err != nil:
-			return nil, err
-		case isSeparator(rune(next[0])): // a field without a name or value costs no more than its byte
-			_, _ = src.Discard(1) // it has just been peeked at
-			continue
+	for piece := range strings.FieldsFuncSeq(text.String(), isSeparator) {
+		field, isUTF8 := parseQuery(piece)
+		if !isUTF8 {
+			return nil, mapping.Refuse(mapping.CodeJSON, "The form is not valid UTF-8.")
 		}
-		piece := &formText{src: src, stops: "=&;"}
-		name, err := rc.heldText(piece)
-		if err != nil {
-			return nil, err
-		}
-		value := &formText{src: src, stops: "&;", ended: piece.stop != '=', base64: name == "data"}
-		if err := form.add(name, value); err != nil {
+		if err := form.add(field[0].name, strings.NewReader(field[0].value)); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// formText reads a name or value of an urlencoded body up to what separates it from the next.
-type formText struct {
-	src    *bufio.Reader
-	stops  string
-	stop   byte
-	ended  bool
-	base64 bool // a plus means itself, see queryText
-}
-
-// Read implements io.Reader.
-func (t *formText) Read(p []byte) (n int, err error) {
-	for n < len(p) && !t.ended {
-		c, err := t.src.ReadByte()
-		switch {
-		case errors.Is(err, io.EOF):
-			t.ended = true
-		case err != nil:
-			return n, err
-		case strings.IndexByte(t.stops, c) >= 0:
-			t.ended, t.stop = true, c
-		default:
-			p[n] = t.decode(c)
-			n++
-		}
-	}
-	if n == 0 && t.ended {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-// decode returns what a byte stands for, and takes the rest of an escape.
-func (t *formText) decode(c byte) byte {
-	switch {
-	case c == '+' && !t.base64:
-		return ' '
-	case c == '%':
-		digits, _ := t.src.Peek(2)
-		if value, ok := escapedByte("%" + string(digits)); ok {
-			_, _ = t.src.Discard(2) // they have just been peeked at
-			return value
-		}
-	}
-	return c
+	return form.members(), nil
 }
 
 // multipart reads a multipart/form-data body. A file in the field data is base64 as everywhere else.

@@ -221,24 +221,6 @@ func TestManyParametersTakeLinearTime(t *testing.T) {
 	}
 }
 
-// A form of nothing but separators costs no allocation for each of them.
-func TestEmptyFormFieldsCostNothing(t *testing.T) {
-	server, err := New(Options{Tracker: struct{ upstream.Tracker }{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := strings.Repeat("&;", 10_000) + "name=n&&;=v"
-	if allocated := testing.AllocsPerRun(1, func() {
-		rc := &requestContext{server: server}
-		members, err := rc.urlencoded(strings.NewReader(body))
-		if text := string(members.AppendJSON(nil)); err != nil || text != `{"name":"n","":"v"}` {
-			t.Errorf("%s, %v", text, err)
-		}
-	}); allocated > 1000 {
-		t.Errorf("%g allocations for %d bytes", allocated, len(body))
-	}
-}
-
 // drippingClient sends some bytes at once, and then a few every now and then until its time is over.
 type drippingClient struct {
 	*httptest.ResponseRecorder

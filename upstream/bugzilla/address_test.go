@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"portico/mapping"
-	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 )
@@ -57,24 +56,6 @@ func TestLongQuestionsGetTheTrackersAnswer(t *testing.T) {
 				t.Errorf("%s, %s: %v, want code %d", c.name, dialect, err, want)
 			}
 		}
-	}
-}
-
-// TestLongSelectionsOfWritesGoInTheBody: the path of a write has room for a stand-in only.
-func TestLongSelectionsOfWritesGoInTheBody(t *testing.T) {
-	client, as := fixture(t, tracker.Options{})
-	update := mapping.FlagTypeUpdate{Names: []string{long(",", 2800)}}
-	if _, err := client.Do(t.Context(), as("editor"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); err != nil {
-		t.Errorf("an unknown name is no error: %v", err)
-	}
-	if _, err := client.Do(t.Context(), as("invalid"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); codeOf(err) != 306 {
-		t.Errorf("with a bad key: %v, want code 306", err)
-	}
-	create := mapping.AttachmentCreate{
-		Bugs: []string{long(",", 2800)}, Data: jsonblob.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
-	}
-	if _, err := client.Do(t.Context(), as("dev"), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &create}); codeOf(err) != 100 {
-		t.Errorf("an unknown alias: %v, want code 100", err)
 	}
 }
 
