@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -143,26 +142,6 @@ func TestATrackerBelowAPathIsThereAndAtTheRoot(t *testing.T) {
 		if !strings.HasPrefix(one.uri, "/bugzilla/") || strings.HasPrefix(one.uri, "/bugzilla/bugzilla/") {
 			t.Errorf("%s reached the tracker", one.uri)
 		}
-	}
-}
-
-// The address of the tracker names the host only: the tracker is found below /bugzilla.
-func TestATrackerBelowAPathIsFound(t *testing.T) {
-	t.Parallel()
-	base := process.Listen(t, under("/bugzilla", process.Reference(t, tracker.Options{})))
-	f := startFacade(t, base.String())
-	f.everywhere(t, "")
-	f.everywhere(t, "/bugzilla")
-	if page := f.get(t, "", "/bugzilla/show_bug.cgi?id=1"); page.status != 200 {
-		t.Errorf("a page: status %d", page.status)
-	}
-	code, out := portico(t, "check", "--probe", "--tracker", base.String())
-	if code != 0 || !strings.Contains(out, "version 5.2+") || !strings.Contains(out, base.String()+"/bugzilla/") {
-		t.Errorf("check --probe: exit %d: %s", code, out)
-	}
-	config := process.File(t, "portico.yaml", fmt.Sprintf("trackers: {main: {url: %q, dialect: bugzilla-5}}\n", base.String()))
-	if code, out = portico(t, "check", "--probe", "--config", config); code == 0 || !strings.Contains(out, base.String()+"/bugzilla/") {
-		t.Errorf("check --probe of a fixed dialect: exit %d: %s", code, out)
 	}
 }
 

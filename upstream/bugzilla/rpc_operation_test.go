@@ -48,6 +48,9 @@ func TestReadOperation(t *testing.T) {
 		"JSON-RPC 1.1":    {"jsonrpc.cgi", "application/json", `{"id":"x","version":"1.1","params":{"data":"QUJD","ids":"7","file_name":"f & g"},"method":"Bug.add_attachment"}`, "7", "f & g", "ABC"},
 		"XML-RPC":         {"xmlrpc.cgi", "text/xml", xmlCall("Bug.add_attachment", file+xmlMember("data", "<base64>\nQUJD\n</base64>")), "7", "f & g", "ABC"},
 		"content as text": {"xmlrpc.cgi", "text/xml", xmlCall("Bug.add_attachment", file+xmlMember("data", "<string>ABC</string>")), "7", "f & g", "ABC"},
+		"ISO-8859-1":      {"xmlrpc.cgi", "text/xml", inEncoding("iso-8859-1", xmlCall("Bug.add_attachment", xmlMember("ids", "7")+xmlMember("file_name", "\xfc\x80&#8364;")+xmlMember("data", "<base64>QUJD</base64>"))), "7", "ü\u0080€", "ABC"},
+		"Windows-1252":    {"xmlrpc.cgi", "text/xml", inEncoding("Windows-1252", xmlCall("Bug.add_attachment", xmlMember("ids", "7")+xmlMember("file_name", "\xfc\x80")+xmlMember("data", "<base64>QUJD</base64>"))), "7", "ü€", "ABC"},
+		"US-ASCII":        {"xmlrpc.cgi", "text/xml", inEncoding("us-ascii", xmlCall("Bug.add_attachment", file+xmlMember("data", "<base64>QUJD</base64>"))), "7", "f & g", "ABC"},
 		"text alone":      {"xmlrpc.cgi", "application/xml", xmlCall("\nBug.add_attachment\n", file+xmlMember("data", "ABC")), "7", "f & g", "ABC"},
 		"long content":    {"xmlrpc.cgi", "text/xml", xmlCall("Bug.add_attachment", file+xmlMember("data", "<base64>"+long+"</base64>")), "7", "f & g", strings.Repeat("ABC", 100_000)},
 	} {
@@ -82,7 +85,7 @@ func TestReadOperationHasNoForm(t *testing.T) {
 		"a name of digits":              {"jsonrpc.cgi", "application/json", `{"method":"FlagType.update","params":[{"names":["777"]}],"id":1}`},
 		"several calls of XML-RPC":      {"xmlrpc.cgi", "text/xml", xmlCall("system.multicall", members)},
 		"half of a call":                {"xmlrpc.cgi", "text/xml", strings.TrimSuffix(xmlCall("Bug.update_attachment", members), "</methodCall>")},
-		"another encoding":              {"xmlrpc.cgi", "text/xml", inEncoding("iso-8859-1", xmlCall("Bug.update_attachment", members))},
+		"UTF-16 by name":                {"xmlrpc.cgi", "text/xml", inEncoding("UTF-16", xmlCall("Bug.update_attachment", members))},
 		"bytes that are not UTF-8":      {"xmlrpc.cgi", "text/xml", xmlCall("Bug.update_attachment", members+xmlMember("summary", "\xfc"))},
 		"a time":                        {"xmlrpc.cgi", "text/xml", xmlCall("Bug.update_attachment", members+xmlMember("summary", "<dateTime.iso8601>20260101T00:00:00</dateTime.iso8601>"))},
 		"an entity of its own":          {"xmlrpc.cgi", "text/xml", xmlCall("Bug.update_attachment", members+xmlMember("summary", "&own;"))},
@@ -156,8 +159,10 @@ func TestXMLIsBounded(t *testing.T) {
 		{"too many elements", "<array><data>" + strings.Repeat("<nil/>", 50_000) + "</data></array>", false},
 	} {
 		body := xmlCall("Bug.update_attachment", xmlMember("ids", "<int>7</int>")+xmlMember("other", c.value))
-		if found := readOperation(t, "xmlrpc.cgi", "text/xml", body); (found != nil) != c.isRead {
-			t.Errorf("%s: read as %+v", c.name, found)
+		for _, body := range []string{body, inEncoding("iso-8859-1", body)} {
+			if found := readOperation(t, "xmlrpc.cgi", "text/xml", body); (found != nil) != c.isRead {
+				t.Errorf("%s: read as %+v", c.name, found)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/encoding/charmap"
 
 	"portico/mapping/jsonblob"
 )
@@ -59,9 +60,24 @@ func (u untilMarkup) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// xmlDecoder reads a text in UTF-8, or in the encoding of single bytes that it declares, as PHP's and Perl's libraries do.
+func xmlDecoder(text []byte) *xml.Decoder {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
+	decoder.CharsetReader = func(label string, in io.Reader) (io.Reader, error) {
+		switch strings.ToLower(label) {
+		case "iso-8859-1", "us-ascii":
+			return charmap.ISO8859_1.NewDecoder().Reader(in), nil
+		case "windows-1252":
+			return charmap.Windows1252.NewDecoder().Reader(in), nil
+		}
+		return nil, errNoForm
+	}
+	return decoder
+}
+
 // isBounded reports whether a text is within the bounds of its elements.
 func isBounded(text []byte) bool {
-	in := xml.NewDecoder(bytes.NewReader(text))
+	in := xmlDecoder(text)
 	elements, depth := 0, 0
 	for elements <= maxXMLElements && depth <= maxXMLDepth {
 		switch token, _ := in.RawToken(); token.(type) {
@@ -82,7 +98,7 @@ func jsonOfXML(text []byte) ([]byte, error) {
 		Method string    `xml:"methodName"`
 		Params []xmlNode `xml:"params>param>value"`
 	}
-	if !isBounded(text) || xml.Unmarshal(text, &call) != nil || len(call.Params) != 1 {
+	if !isBounded(text) || xmlDecoder(text).Decode(&call) != nil || len(call.Params) != 1 {
 		return nil, errNoForm
 	}
 	return json.Marshal(map[string]any{"method": strings.TrimSpace(call.Method), "params": call.Params[0].value("")})

@@ -544,3 +544,20 @@ func TestProbes(t *testing.T) {
 		})
 	}
 }
+
+// TestPanickingProbe: a panic ends one probe, says nothing about the tracker, and the next probes are sent.
+func TestPanickingProbe(t *testing.T) {
+	m, o := newMoody(t, "ok"), probed(t, true)
+	var probes atomic.Int64
+	o.Well = func(int, []byte) bool {
+		if probes.Add(1) < 3 {
+			panic("in the probe")
+		}
+		return true
+	}
+	b := newBreaking(t, o)
+	m.mood.Store("reset")
+	m.reads(t, b, 5)
+	m.mood.Store("ok")
+	process.Eventually(t, "closed by a trial", func() bool { return m.read(t, b) == nil && b.Reads.State() == Closed && probes.Load() > 2 })
+}

@@ -124,10 +124,15 @@ func (p *prober) probePatiently() bool {
 }
 
 // send sends a probe and returns why it failed, or "".
-func (p *prober) send(limit time.Duration) Reason {
+func (p *prober) send(limit time.Duration) (failure Reason) {
 	o := &p.stack.o.Break
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
+	defer func() {
+		if recover() != nil { // in Well, which reads what the tracker sent
+			failure = Other
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.ProbeURL, http.NoBody)
 	if err != nil {
 		return Other
