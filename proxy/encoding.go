@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,19 +32,26 @@ func (c compressors) put(compressor *gzip.Writer) {
 	c <- compressor
 }
 
-// copyBuffers keeps the buffers in which responses pass.
-type copyBuffers struct{ pool sync.Pool }
+// copyBuffers keeps some of the buffers in which responses pass.
+type copyBuffers chan []byte
 
 // Get implements httputil.BufferPool.
-func (c *copyBuffers) Get() []byte {
-	if buffer, ok := c.pool.Get().([]byte); ok {
+func (c copyBuffers) Get() []byte {
+	select {
+	case buffer := <-c:
 		return buffer
+	default:
+		return make([]byte, maxPiece)
 	}
-	return make([]byte, maxPiece)
 }
 
 // Put implements httputil.BufferPool.
-func (c *copyBuffers) Put(buffer []byte) { c.pool.Put(buffer) }
+func (c copyBuffers) Put(buffer []byte) {
+	select {
+	case c <- buffer:
+	default:
+	}
+}
 
 // acceptsGzip reports whether a client names gzip without refusing it by a weight of 0 (RFC 9110, section 12.5.3).
 func acceptsGzip(header http.Header) bool {

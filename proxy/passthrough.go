@@ -129,7 +129,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 	}
 	p.sent = !reading
 	reverse := httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p, BufferPool: &p.server.copies, ModifyResponse: p.modifyResponse,
+		Rewrite: p.rewrite, Transport: p, BufferPool: p.server.copies, ModifyResponse: p.modifyResponse,
 		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { p.fail(p.failure(r.Context(), err)) },
 		ErrorLog:     slog.NewLogLogger(p.server.options.Logger.Handler(), slog.LevelDebug),
 		// A response of known length goes out in one write where it comes at once. A part of it waits for the next one no longer than this.

@@ -36,8 +36,12 @@ type Server struct {
 	refused atomic.Int64
 }
 
-// keptFiles is the number of files for large bodies that are kept for a moment.
-const keptFiles = 4
+const (
+	// keptFiles is the number of files for large bodies that are kept for a moment.
+	keptFiles = 4
+	// keptCopies is the number of buffers for passing responses that are kept.
+	keptCopies = 16
+)
 
 // New makes a Server.
 func New(options Options) (*Server, error) {
@@ -53,7 +57,7 @@ func New(options Options) (*Server, error) {
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
 		files: &jsonblob.Files{Max: keptFiles},
-		gzips: gzips,
+		gzips: gzips, copies: make(copyBuffers, keptCopies),
 	}, nil
 }
 
