@@ -69,8 +69,12 @@ func TestMultipartForm(t *testing.T) {
 	if got := tracker.last.CreateAttachment; tracker.content != "c29tZQ==" || *got.FileName != "f.txt" {
 		t.Errorf("got %+v", got)
 	}
-	if got := ask(t, "POST", base, body.String()[:body.Len()-20], "Content-Type", form.FormDataContentType()); got.status != 400 {
-		t.Errorf("cut in the last boundary: %d %s", got.status, got.body)
+	lastBoundary := strings.LastIndex(body.String(), "--"+form.Boundary())
+	for name, cut := range map[string]int{"in the last boundary": body.Len() - 20, "between two fields": lastBoundary + len("--"+form.Boundary())} {
+		got := ask(t, "POST", base, body.String()[:cut]+"\r\n", "Content-Type", form.FormDataContentType())
+		if got.status != 400 {
+			t.Errorf("cut %s: %d %s", name, got.status, got.body)
+		}
 	}
 	ask(t, "POST", base, strings.TrimRight(body.String(), "\r\n"), "Content-Type", form.FormDataContentType()).wantStatus(t, 201)
 	ask(t, "POST", base, body.String(), "Content-Type", "multipart/form-data").wantError(t, 400, "32000")

@@ -146,12 +146,15 @@ func (t *formText) decode(c byte) byte {
 // multipart reads a multipart/form-data body. A file in the field data is base64 as everywhere else.
 func (rc *requestContext) multipart(body io.Reader, boundary string) (mapping.Members, error) {
 	form := &formBody{rc: rc}
+	// To mime/multipart a form that was cut short between two fields looks like one that has ended. What is appended is read as a field then, which
+	// has no end.
+	whole := io.MultiReader(body, strings.NewReader("\r\nx"))
 	src := &struct{ io.Reader }{}
 	reader := multipart.NewReader(src, boundary)
 	for {
-		src.Reader = heldReader{body, rc} // mime/multipart keeps up to 10 MB of the header of a field in memory
+		src.Reader = heldReader{whole, rc} // mime/multipart keeps up to 10 MB of the header of a field in memory
 		part, err := reader.NextPart()
-		src.Reader = body
+		src.Reader = whole
 		if err == io.EOF { // mime/multipart wraps that of a form that was cut short
 			return form.members(), nil
 		}

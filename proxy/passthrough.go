@@ -345,7 +345,7 @@ func refusesKey(response *http.Response) bool {
 	if response.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
+	head, _ := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
 	// After an error the body gives the same error again, to the copy for the client.
 	response.Body = struct {
 		io.Reader
@@ -353,7 +353,7 @@ func refusesKey(response *http.Response) bool {
 	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
 	members, _ := mapping.ParseMembers(head) // empty if it is not an object
 	code, _ := mapping.Int(members.Get("code"))
-	return err == nil && code == mapping.CodeBadKey
+	return code == mapping.CodeBadKey
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
