@@ -4,8 +4,6 @@ import (
 	"portico/mapping/jsonblob"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 )
 
 // AttachmentsRequest asks for the attachments of bugs, for single attachments,
@@ -25,7 +23,7 @@ type AttachmentsRequest struct {
 // Validate refuses attachment ids that are no numbers; errors are *Error.
 func (r *AttachmentsRequest) Validate() error {
 	for _, id := range r.Attachments {
-		if !isDigits(strings.TrimSuffix(id, "\n")) {
+		if !isDigits(id) {
 			return notNumeric("attachment_ids")
 		}
 	}
@@ -75,7 +73,7 @@ func DecodeAttachmentCreate(pathBug string, members Members, blobs []*jsonblob.B
 		FileName:    f.text("file_name"),
 		Summary:     f.text("summary"),
 		ContentType: f.trimmed("content_type", CodeContentType),
-		Comment:     f.comment(),
+		Comment:     f.text("comment"),
 		IsPatch:     f.boolean("is_patch", false),
 		IsPrivate:   f.boolean("is_private", false),
 		Flags:       f.flags(),
@@ -146,21 +144,8 @@ func checkContentType(found problems, contentType *string) {
 	}
 }
 
-// MaxComment is how many characters a comment has at most (tracker-behaviour.md section 6, comment).
+// MaxComment is how many characters of a comment trackers take (tracker-behaviour.md section 6, comment).
 const MaxComment = 65535
-
-// comment takes a comment, which may not be too long (tracker-behaviour.md section 6, comment) in the form that a tracker stores:
-// without the white space at its end, and with one character for each end of a line, for which forms send two.
-func (f *fields) comment() *string {
-	comment := f.text("comment")
-	if comment != nil {
-		stored := strings.ReplaceAll(strings.TrimRightFunc(*comment, unicode.IsSpace), "\r\n", "\n")
-		if utf8.RuneCountInString(stored) > MaxComment {
-			f.problems.refuse("comment", CodeCommentLong, "A comment has at most %d characters.", MaxComment)
-		}
-	}
-	return comment
-}
 
 // payload takes the data member, which Split has replaced by a reference.
 func (f *fields) payload(blobs []*jsonblob.Blob) *jsonblob.Blob {

@@ -25,18 +25,9 @@ type AttachmentUpdate struct {
 	Extra Members
 }
 
-// attachmentUpdateOrder is the tracker's order of checks with a field that it does
-// not know (tracker-behaviour.md section 7).
-func attachmentUpdateOrder(unknown string) []string {
-	order := append([]string{"path?", "ids", "flags?"}, settingOrder(unknown, attachmentFields)...)
-	return append(order, "content_type", "flags", "comment")
-}
-
-// attachmentFields are the tracker's names of the fields that it sets by name, and
-// those of the interface.
-var attachmentFields = map[string]string{
-	"description": "summary", "filename": "file_name",
-	"is_obsolete": "is_obsolete", "is_patch": "is_patch", "is_private": "is_private",
+// attachmentUpdateOrder is the tracker's order of checks, which sets fields by its own names for them (tracker-behaviour.md section 7).
+var attachmentUpdateOrder = []string{
+	"path?", "ids", "flags?", "summary", "file_name", "is_obsolete", "is_patch", "is_private", "content_type", "flags", "comment",
 }
 
 // DecodeAttachmentUpdate reads and validates the members of an update request.
@@ -49,7 +40,7 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 		IDs:         f.attachmentIDs(pathID),
 		FileName:    f.notBlank("file_name", CodeJSON),
 		Summary:     f.notBlank("summary", CodeSummary),
-		Comment:     f.comment(),
+		Comment:     f.text("comment"),
 		ContentType: f.mimeType(),
 		IsPatch:     f.boolean("is_patch", true),
 		IsPrivate:   f.boolean("is_private", true),
@@ -60,8 +51,7 @@ func DecodeAttachmentUpdate(pathID string, members Members) (AttachmentUpdate, e
 	if request.ContentType != nil && (request.IsPatch == nil || !*request.IsPatch) {
 		checkContentType(f.problems, request.ContentType)
 	}
-	unknown := f.problems.addUnknown(request.Extra, "an attachment", attachmentExtra...)
-	return request, f.problems.first(attachmentUpdateOrder(unknown)...)
+	return request, f.problems.first(attachmentUpdateOrder...)
 }
 
 // SetDefaults sends content_type along with is_patch, because the raw tracker
@@ -71,11 +61,6 @@ func (r *AttachmentUpdate) SetDefaults() {
 		r.ContentType = new("text/plain")
 	}
 }
-
-// attachmentExtra are members that some tracker takes besides those of the interface:
-// the names that fields have inside of it, and what BMO has more (tracker-behaviour.md
-// sections 7 and 9).
-var attachmentExtra = []string{"filename", "description", "all", "bug_flags", "is_markdown", "comment_tags"}
 
 // notBlank takes a text that an update may leave out but not blank.
 func (f *fields) notBlank(name string, code int) *string {
@@ -99,7 +84,7 @@ func (f *fields) mimeType() *string {
 }
 
 func (f *fields) attachmentIDs(pathID string) []int64 {
-	path, ok := parseAttachmentID(pathID)
+	path, ok := parseDigits(pathID)
 	if !ok {
 		f.problems.add("path?", attachmentID(pathID))
 		return nil
@@ -130,7 +115,7 @@ func parseAttachmentIDs(value jsontext.Value) ([]int64, *Error) {
 		if !ok {
 			return nil, Refuse(CodeTargetType, "The parameter \"ids\" cannot be null or have null in it.")
 		}
-		id, ok := parseAttachmentID(text)
+		id, ok := parseDigits(text)
 		if !ok {
 			return nil, attachmentID(text)
 		}
@@ -139,17 +124,11 @@ func parseAttachmentIDs(value jsontext.Value) ([]int64, *Error) {
 	return ids, nil
 }
 
-// parseAttachmentID reads an id as the tracker does: digits without blanks, though
-// with a line break after them.
-func parseAttachmentID(text string) (id int64, ok bool) {
-	return parseDigits(strings.TrimSuffix(text, "\n"))
-}
-
 // attachmentID tells why a text is no attachment id: not a number (code 52), or
 // one that no attachment can have (code 32000, as for an unknown one).
 func attachmentID(text string) *Error {
-	if digits := strings.TrimSuffix(text, "\n"); isDigits(digits) {
-		return Refuse(CodeJSON, "There is no attachment %s.", digits)
+	if isDigits(text) {
+		return Refuse(CodeJSON, "There is no attachment %s.", text)
 	}
 	return notNumeric("ids")
 }

@@ -122,7 +122,6 @@ const (
 	CodeURILong     = 200414
 	CodeKeyMismatch = 200422
 	CodeRateLimited = 200429
-	CodeHeaderLong  = 200431
 	CodeInternal    = 200500
 	CodeUnsupported = 200501
 	CodeBadGateway  = 200502

@@ -1,8 +1,6 @@
 package mapping
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -40,40 +38,6 @@ func (p problems) first(order ...string) error {
 		}
 	}
 	return nil
-}
-
-// addUnknown adds what a tracker says of a member that it has no field for, some
-// apart, to a request that is refused anyway, and gives the member's name: whichever
-// mistake comes first in the tracker's order is reported. Without another mistake the
-// tracker decides. It drops members with odd names before it looks.
-func (p problems) addUnknown(extra Members, of string, except ...string) (name string) {
-	if len(p) == 0 {
-		return ""
-	}
-	for _, member := range extra {
-		odd := !isMemberName(member.Name) || slices.Contains(except, member.Name)
-		if !odd && (name == "" || member.Name < name) {
-			name = member.Name
-		}
-	}
-	if name != "" {
-		p.refuse(name, CodeUnknownField, "There is no field %q of %s that can be set.", name, of)
-	}
-	return name
-}
-
-// settingOrder is the order in which a tracker sets fields: by its own names for
-// them, with one that it does not know in between. It gives the names of the
-// interface.
-func settingOrder(unknown string, named map[string]string) []string {
-	order := append(slices.Collect(maps.Keys(named)), unknown)
-	slices.Sort(order)
-	for i, name := range order {
-		if known, ok := named[name]; ok {
-			order[i] = known
-		}
-	}
-	return order
 }
 
 // fields takes known members off a request; what is left belongs in Extra.

@@ -18,20 +18,15 @@ func DecodeFlagTypeUpdate(idOrName string, members Members) (FlagTypeUpdate, err
 	f.selectIDs(&request)
 	f.selectNames(&request)
 	request.FlagTypeFields = f.flagType(true)
-	unknown := f.problems.addUnknown(request.Extra, "a flag type", "all", "clusions")
-	return request, f.problems.first(flagTypeUpdateOrder(unknown)...)
+	return request, f.problems.first(flagTypeUpdateOrder...)
 }
 
-// flagTypeUpdateOrder is the tracker's order of checks with a field that it does not
-// know (tracker-behaviour.md section 4). Null for inclusions or
-// exclusions is no known field, in its place among the others.
-func flagTypeUpdateOrder(unknown string) []string {
-	named := map[string]string{"inclusions": "inclusions?", "exclusions": "exclusions?"}
-	for _, name := range flagTypeOrder[4:] {
-		named[name] = name
-	}
-	delete(named, "target_type")
-	return append([]string{"path?", "ids", "names", "inclusions", "exclusions"}, settingOrder(unknown, named)...)
+// flagTypeUpdateOrder is the tracker's order of checks (tracker-behaviour.md section 4). Null for inclusions or exclusions is no known field, in its
+// place among the others.
+var flagTypeUpdateOrder = []string{
+	"path?", "ids", "names", "inclusions", "exclusions",
+	"cc_list", "description", "exclusions?", "grant_group", "inclusions?", "is_active", "is_multiplicable", "is_requestable",
+	"is_specifically_requestable", "name", "request_group", "sortkey",
 }
 
 // selectPath takes what the path selects. A null for the member that selects in the other way counts as not sent: the tracker wants
@@ -67,7 +62,7 @@ func (f *fields) selectIDs(request *FlagTypeUpdate) {
 			request.IDs = append(request.IDs, id)
 		}
 	}
-	request.IDs = unique(request.IDs)
+	request.IDs = unique(request.IDs, itself)
 }
 
 func flagTypeID(item jsontext.Value) (int64, *Error) {
@@ -97,19 +92,21 @@ func (f *fields) selectNames(request *FlagTypeUpdate) {
 	case !ok:
 		f.problems.add("names", wrongType("names", "an array of flag type names"))
 	}
-	request.Names = unique(append(request.Names, names...))
+	request.Names = unique(append(request.Names, names...), itself)
 }
 
-// unique leaves out what stands in a list before. A list of a request may be as
+// unique leaves out items whose key a list has before. A list of a request may be as
 // long as its body, and is read before the caller is known.
-func unique[T comparable](list []T) []T {
-	seen := make(map[T]bool, len(list))
+func unique[S ~[]T, T any, K comparable](list S, key func(T) K) S {
+	seen := make(map[K]bool, len(list))
 	return slices.DeleteFunc(list, func(item T) bool {
-		before := seen[item]
-		seen[item] = true
+		before := seen[key(item)]
+		seen[key(item)] = true
 		return before
 	})
 }
+
+func itself[T any](item T) T { return item }
 
 func notNumeric(name string) *Error {
 	return Refuse(CodeNotNumeric, "The parameter %q takes numbers only.", name)

@@ -41,15 +41,14 @@ func written(t *testing.T, d *Document) string {
 	return all.String()
 }
 
-func TestMergedInTheOrderAsAsked(t *testing.T) {
+func TestMergedTheFirstCounts(t *testing.T) {
 	first := NewDocument([]byte(`{"attachments":{"8":{"id":8}},"bugs":{"5":[{"id":1}],"12":[]}}`))
 	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[],"5":[{"id":9}]},"attachments":{"6":{"id":6,"data":null}}}`)
-	request := AttachmentsRequest{Bugs: []string{"7", "alias", " 005", "3", "7"}, Attachments: []string{"6", "8"}}
-	reply, err := MergeAttachments(request, []*Document{first, second}, jsonblob.SplitOptions{})
+	reply, err := MergeAttachments([]*Document{first, second}, jsonblob.SplitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"bugs":{"7":[{"id":2,"data":"QUFB"}],"5":[{"id":1}],"3":[],"12":[]},"attachments":{"6":{"id":6,"data":null},"8":{"id":8}}}`
+	want := `{"bugs":{"5":[{"id":1}],"12":[],"7":[{"id":2,"data":"QUFB"}],"3":[]},"attachments":{"8":{"id":8},"6":{"id":6,"data":null}}}`
 	if got := written(t, reply); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -66,7 +65,7 @@ func TestMergedPayloadsStayOnDisk(t *testing.T) {
 	}
 	one, first := part("1")
 	two, second := part("2")
-	reply, err := MergeAttachments(AttachmentsRequest{Bugs: []string{"2", "1"}}, []*Document{one, two}, options)
+	reply, err := MergeAttachments([]*Document{one, two}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestMergedPayloadsStayOnDisk(t *testing.T) {
 		t.Errorf("%d payloads are apart, and %d bytes remain (%v)", len(reply.Blobs()), len(text), err)
 	}
 	got := written(t, reply)
-	if at2, at1 := strings.Index(got, "QUFB2AAA"), strings.Index(got, "QUFB1AAA"); at2 < 0 || at1 < at2 || len(got) < 1<<19 {
+	if at2, at1 := strings.Index(got, "QUFB2AAA"), strings.Index(got, "QUFB1AAA"); at1 < 0 || at2 < at1 || len(got) < 1<<19 {
 		t.Errorf("the payloads are at %d and %d of %d bytes", at2, at1, len(got))
 	}
 	if err := reply.Close(); err != nil || first.closed == 0 || second.closed == 0 {
@@ -91,7 +90,7 @@ func TestMergingTellsThoseWhoWatch(t *testing.T) {
 	whole := false
 	part.Tee(&seen, func(all bool) { whole = all })
 	other := NewDocument([]byte(`{"bugs":{},"attachments":{}}`))
-	reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{part, other}, jsonblob.SplitOptions{})
+	reply, err := MergeAttachments([]*Document{part, other}, jsonblob.SplitOptions{})
 	if err != nil || whole {
 		t.Fatalf("told of the end before it (%v)", err)
 	}
@@ -104,14 +103,14 @@ func TestPartsThatCannotBeMerged(t *testing.T) {
 	for _, bad := range []string{`{"bugs":{"1":[{"data":"`, `[1]`, `{"bugs":`} {
 		part, rest := streamed(bad)
 		other, otherRest := streamed(`{"bugs":{"2":[{"data":"` + strings.Repeat("QUFB", 9) + `"}]},"attachments":{}}`)
-		reply, err := MergeAttachments(AttachmentsRequest{}, []*Document{other, part}, jsonblob.SplitOptions{})
+		reply, err := MergeAttachments([]*Document{other, part}, jsonblob.SplitOptions{})
 		if err == nil || reply != nil || rest.closed == 0 || otherRest.closed == 0 {
 			t.Errorf("%s: %v, closed %d and %d times", bad, err, rest.closed, otherRest.closed)
 		}
 	}
 	broken, _ := streamed(`{"bugs"`)
 	broken.rest = io.NopCloser(io.MultiReader(strings.NewReader(`"bugs"`), iotest.ErrReader(io.ErrUnexpectedEOF)))
-	_, err := MergeAttachments(AttachmentsRequest{}, []*Document{broken}, jsonblob.SplitOptions{})
+	_, err := MergeAttachments([]*Document{broken}, jsonblob.SplitOptions{})
 	if _, ok := errors.AsType[*StreamError](err); !ok {
 		t.Errorf("got %v, want the stream's failure", err)
 	}
@@ -123,13 +122,11 @@ func TestMergingLosesNothing(t *testing.T) {
 			`"QUFB"`, `"QQ=="`, `"-0E+0"`, `-0E+0`, `-0e+1`, `null`, `"not base64"`, `"` + strings.Repeat("QUFB", 2000) + `"`,
 		}), 1, 6).Draw(t, "values")
 		cut := rapid.IntRange(0, len(values)).Draw(t, "cut")
-		var request AttachmentsRequest
 		var want Members
 		parts := [2]Members{}
 		for i, value := range values {
 			id := string(rune('1' + i))
 			item := jsontext.Value(`{"data":` + value + `,"n":` + id + `}`)
-			request.Attachments = append(request.Attachments, id)
 			want.Set(id, item)
 			at := 0
 			if i >= cut {
@@ -142,7 +139,7 @@ func TestMergingLosesNothing(t *testing.T) {
 			document, _ := streamed(`{"bugs":{},"attachments":` + string(part.AppendJSON(nil)) + `}`)
 			documents = append(documents, document)
 		}
-		reply, err := MergeAttachments(request, documents, jsonblob.SplitOptions{})
+		reply, err := MergeAttachments(documents, jsonblob.SplitOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

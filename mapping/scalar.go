@@ -35,17 +35,14 @@ func wordText(value jsontext.Value) (text string, ok bool) {
 	return Text(value)
 }
 
-// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000, -0 and -0.0 are 0.
+// numberText writes a JSON number as the tracker would: 5.0 is 5, 1e3 is 1000.
 func numberText(literal string) string {
-	if literal != "-0" && !strings.ContainsAny(literal, ".eE") {
+	if !strings.ContainsAny(literal, ".eE") {
 		return literal
 	}
 	number, err := strconv.ParseFloat(literal, 64)
-	switch {
-	case err != nil:
+	if err != nil {
 		return literal
-	case number == 0:
-		return "0" // of any sign: the tracker takes it for not set
 	}
 	return strconv.FormatFloat(number, 'g', 15, 64)
 }
@@ -77,8 +74,6 @@ func ParseBool(value jsontext.Value) (is, ok bool) {
 	}
 }
 
-// boolText leaves out what else ParseFloat takes: NaN and Infinity by their names, hexadecimal digits, and underscores. A client that
-// writes one of them does not mean a boolean.
 func boolText(text string) (is, ok bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	switch text {
@@ -88,7 +83,7 @@ func boolText(text string) (is, ok bool) {
 		return false, true
 	}
 	number, err := strconv.ParseFloat(text, 64)
-	return number != 0, err == nil && strings.Trim(text, "0123456789.e+-") == ""
+	return number != 0, err == nil
 }
 
 // isDigits reports whether a text is one or more ASCII digits, which is what the

@@ -130,7 +130,7 @@ func (rc *requestContext) bodyError(err error) error {
 			code, reason = mapping.CodeJSON, mapping.ReasonInvalid
 		}
 		return mapping.NewError(code, reason, "The request is too large: %s.", limit)
-	case errors.As(err, &syntax) && syntax.Kind.Base64():
+	case errors.As(err, &syntax) && syntax.Kind == jsonblob.SyntaxBase64:
 		return mapping.BadBase64(err)
 	case errors.As(err, &syntax):
 		return mapping.Refuse(mapping.CodeJSON, "The request body is not valid JSON: %s.", syntax)

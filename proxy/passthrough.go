@@ -323,13 +323,6 @@ func (p *passing) outcomeOf(response *http.Response) (outcome, err error) {
 // send sends the request to its target. A read whose bearer token was refused as an API key is sent again without it: the token may
 // be that of a gateway.
 func (p *passing) send(r *http.Request) (*http.Response, error) {
-	// A header credential that the tracker reads in the query only may have made the request line longer than web servers take. One
-	// that was too long before is left to the tracker's judgement.
-	const limit = maxTarget - len("DELETE  HTTP/1.1")
-	if r.URL.RawQuery != p.r.URL.RawQuery && len(p.r.RequestURI) <= limit && len(r.URL.RequestURI()) > limit {
-		return nil, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge,
-			"With the credentials in it, the address of this request is too long for the tracker.")
-	}
 	if p.target.MaxBody != nil && r.ContentLength > 0 {
 		if limit := p.target.MaxBody(r.Context()); limit > 0 && r.ContentLength > limit {
 			return nil, mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge, "The tracker takes request bodies of up to %d bytes.", limit)
@@ -352,7 +345,7 @@ func refusesKey(response *http.Response) bool {
 	if response.StatusCode != http.StatusBadRequest {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
+	head, _ := io.ReadAll(io.LimitReader(response.Body, maxKeyRefusal))
 	// After an error the body gives the same error again, to the copy for the client.
 	response.Body = struct {
 		io.Reader
@@ -360,7 +353,7 @@ func refusesKey(response *http.Response) bool {
 	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
 	members, _ := mapping.ParseMembers(head) // empty if it is not an object
 	code, _ := mapping.Int(members.Get("code"))
-	return err == nil && code == mapping.CodeBadKey
+	return code == mapping.CodeBadKey
 }
 
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
@@ -374,7 +367,7 @@ func (p *passing) modifyResponse(response *http.Response) error {
 		header.Set("Location", p.target.clientAddress(location, p.prefix, scheme, host))
 	}
 	for i, line := range header["Set-Cookie"] {
-		header["Set-Cookie"][i] = p.target.clientCookie(line, p.prefix, host)
+		header["Set-Cookie"][i] = p.target.clientCookie(line, p.prefix)
 	}
 	if isPreflight(p.r) && isREST(p.path) && header.Get("Access-Control-Allow-Headers") != "" {
 		header.Set("Access-Control-Allow-Headers", preflightHeaders)

@@ -338,9 +338,7 @@ var rewrittenCookies = map[string]string{
 	"a=1; path=/":                                    "a=1; path=/",
 	"a=/bz/; domain=bugs.example.com; path=/bz/":     "a=/bz/; path=/",
 	"a=1; Domain=.example.com; SameSite=Lax":         "a=1; SameSite=Lax",
-	"a=1; domain=ample.com":                          "a=1; domain=ample.com",
-	"a=1; domain=other.example":                      "a=1; domain=other.example",
-	"a=1; domain=127.0.0.1":                          "a=1; domain=127.0.0.1",
+	"a=1; domain=other.example":                      "a=1",
 	"a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT": "a=\"x\"; expires=Fri, 01-Jan-2038 00:00:00 GMT",
 }
 
@@ -412,26 +410,6 @@ func TestPassthroughGoesWhereItIsChosen(t *testing.T) {
 			t.Errorf("%s %s leads to %s, want %s; Host was %s", c.method, c.path, got, c.location, response.body)
 		}
 	}
-}
-
-// TestAnAddressThatCredentialsMakeTooLong: a web server would response with a page about an address that the client never wrote.
-func TestAnAddressThatCredentialsMakeTooLong(t *testing.T) {
-	reads := false
-	tracker, base := behind(t, "", func(o *proxy.Options) {
-		o.Passthrough.Dialect = func(context.Context) mapping.Dialect { return mapping.Dialect{HeaderCredentials: reads} }
-	})
-	path := "/rest/bug/1?z=" + strings.Repeat("z", 8120)
-	response := ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40))
-	response.wantError(t, 414, "200414")
-	if tracker.last != nil || response.header.Get("Portico-Error") != "too-large" {
-		t.Errorf("the tracker was asked: %v, and the reason is %q", tracker.last != nil, response.header.Get("Portico-Error"))
-	}
-	ask(t, "GET", base+path, "").wantStatus(t, 200)
-	reads = true
-	ask(t, "GET", base+path, "", "X-BUGZILLA-API-KEY", strings.Repeat("k", 40)).wantStatus(t, 200)
-	reads = false
-	// What was too long when it came is the tracker's to judge.
-	ask(t, "GET", base+"/rest/bug/1?z="+strings.Repeat("z", 8175), "", "X-BUGZILLA-API-KEY", "k").wantStatus(t, 200)
 }
 
 // TestAMappedKeyIsAllThatTheTargetSees of a caller's credentials. In a body they cannot be replaced.

@@ -292,9 +292,8 @@ func matches(header http.Header, etag string) bool {
 func (rc *requestContext) setCookies(from *mapping.Document) {
 	for _, line := range from.Cookies {
 		if from.Tracker != nil {
-			_, host := rc.origin()
-			target := Target{Base: from.Tracker, Names: rc.server.options.Passthrough.Names}
-			line = target.clientCookie(line, rc.prefix, host)
+			target := Target{Base: from.Tracker}
+			line = target.clientCookie(line, rc.prefix)
 		}
 		rc.Header().Add("Set-Cookie", line)
 	}

@@ -103,16 +103,13 @@ func setEscapedPath(address *url.URL, escaped string) {
 	address.RawPath = escaped
 }
 
-// hosts are the names that the tracker calls itself.
-func (t *Target) hosts() []string { return append([]string{t.Base.Host}, t.Names...) }
-
 // clientAddress returns an address of the tracker as the client must write it, which names Portico host; other addresses stay.
 func (t *Target) clientAddress(address, prefix, scheme, host string) string {
 	target, err := url.Parse(address)
 	if err != nil || target.Opaque != "" || target.Scheme != "" && target.Scheme != "http" && target.Scheme != "https" {
 		return address
 	}
-	named := slices.ContainsFunc(t.hosts(), func(name string) bool {
+	named := slices.ContainsFunc(append([]string{t.Base.Host}, t.Names...), func(name string) bool {
 		return strings.EqualFold(upstream.HostPort(target), upstream.HostPort(&url.URL{Scheme: target.Scheme, Host: name}))
 	})
 	path, ours := t.clientPath(target.EscapedPath(), prefix)
@@ -126,19 +123,11 @@ func (t *Target) clientAddress(address, prefix, scheme, host string) string {
 	return target.String()
 }
 
-// clientCookie gives a cookie of the tracker a path and a host that the client's address has. Those of the tracker's own address
-// would be refused by the client, or never come back.
-func (t *Target) clientCookie(line, prefix, host string) string {
+// clientCookie gives a cookie of the tracker a path that the client's address has, and no domain, so that it comes back to Portico.
+func (t *Target) clientCookie(line, prefix string) string {
 	return bugzilla.RewriteCookie(line, func(path string) string {
 		path, _ = t.clientPath(path, prefix)
 		return path
-	}, func(domain string) bool {
-		domain = strings.ToLower(strings.TrimPrefix(domain, "."))
-		within := func(host string) bool { // the domain itself or below it
-			host = strings.ToLower((&url.URL{Host: host}).Hostname())
-			return domain == "" || host == domain || strings.HasSuffix(host, "."+domain)
-		}
-		return within(host) || !slices.ContainsFunc(t.hosts(), within)
 	})
 }
 

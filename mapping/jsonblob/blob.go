@@ -21,7 +21,6 @@ type Blob struct {
 	offset int64 // of the text in the spool
 	length int64 // of the text
 	size   int64
-	text   bool // not base64: see Base64
 	closed atomic.Bool
 }
 
@@ -54,23 +53,23 @@ func BlobFromReader(src io.Reader, opts SplitOptions) (*Blob, error) {
 func (s *splitter) bare() (*Blob, error) {
 	p := s.newPayload()
 	for s.in.more() {
-		if kind, _, err := p.piece(&s.in, false); err != nil {
+		if wrong, _, err := p.piece(&s.in, false); err != nil {
 			return nil, err
-		} else if kind != 0 {
-			return nil, s.in.wrong(kind, 0)
+		} else if wrong {
+			return nil, s.in.wrong(SyntaxBase64, 0)
 		}
 	}
 	if !s.in.ended() {
 		return nil, s.in.failure()
 	}
-	size, kind, err := p.finish()
-	if kind != 0 {
-		err = s.in.wrong(kind, 0)
+	size, wrong, err := p.finish()
+	if wrong {
+		err = s.in.wrong(SyntaxBase64, 0)
 	}
 	return &Blob{spool: s.spool, length: s.spool.size, size: size}, err
 }
 
-// Size is the number of bytes of the decoded content. For a text that is not base64 it is the number of bytes of the text.
+// Size is the number of bytes of the decoded content.
 func (b *Blob) Size() int64 {
 	if b == nil {
 		return 0
@@ -87,22 +86,13 @@ func (b *Blob) EncodedLen() int64 {
 }
 
 // Digest reads the Blob and computes the SHA-256 of the decoded content, so that two payloads can be compared without keeping either.
-// For a text that is not base64 it is the SHA-256 of the text: compare Base64 too. The result is not kept. An error is a *BlobError.
+// The result is not kept. An error is a *BlobError.
 func (b *Blob) Digest() (digest [sha256.Size]byte, err error) {
-	var content io.Reader = bufio.NewReaderSize(b.Reader(), largeWindow)
-	if b.Base64() {
-		content = base64.NewDecoder(base64.StdEncoding, content)
-	}
 	hash := sha256.New()
-	_, err = io.Copy(hash, content)
+	_, err = io.Copy(hash, base64.NewDecoder(base64.StdEncoding, bufio.NewReaderSize(b.Reader(), largeWindow)))
 	hash.Sum(digest[:0])
 	return digest, err
 }
-
-// Base64 reports whether the Blob is base64 in canonical form. It is false only for a member named `data` of a tracker's response
-// that was something else and too long to stay in the skeleton (SplitOptions.Tolerant): then Reader gives the inside of the JSON
-// string exactly as it was sent, escapes included, and Join puts it back like that.
-func (b *Blob) Base64() bool { return b == nil || !b.text }
 
 // Reader reads the encoded text from its beginning, however often it is called.
 func (b *Blob) Reader() io.Reader { return io.NewSectionReader(b, 0, b.EncodedLen()) }

@@ -35,11 +35,11 @@ func (s *splitter) newPayload() *payload {
 }
 
 // piece takes what the window has of the payload. It moves the characters of the alphabet together, if anything is between them, and
-// adds them to the spool at once. quoted says that this is the inside of a JSON string, which its quote ends: then last is true. With a kind
-// other than zero the character at which the text ceased to be base64 is still unread.
-func (p *payload) piece(in *input, quoted bool) (kind SyntaxKind, last bool, err error) {
+// adds them to the spool at once. quoted says that this is the inside of a JSON string, which its quote ends: then last is true. Where the text
+// is wrong, the character at which it ceased to be base64 is still unread.
+func (p *payload) piece(in *input, quoted bool) (wrong, last bool, err error) {
 	from, to, width := in.pos, in.pos, 1
-	for in.pos < in.end && width > 0 && kind == 0 && !last && err == nil {
+	for in.pos < in.end && width > 0 && !wrong && !last && err == nil {
 		if n := base64Len(in.unread()); n > 0 && p.pads == 0 {
 			if to < in.pos {
 				copy(in.window[to:], in.unread()[:n])
@@ -63,7 +63,7 @@ func (p *payload) piece(in *input, quoted bool) (kind SyntaxKind, last bool, err
 			continue
 		}
 		var isChar bool
-		if isChar, kind = p.accept(c, int(p.size()+int64(to-from))%4); kind == 0 {
+		if isChar, wrong = p.accept(c, int(p.size()+int64(to-from))%4); !wrong {
 			in.pos += width
 		}
 		if isChar {
@@ -80,47 +80,42 @@ func (p *payload) piece(in *input, quoted bool) (kind SyntaxKind, last bool, err
 	if width == 0 && err == nil && !in.fill() { // an escape reaches beyond the window
 		err = in.failure()
 	}
-	return kind, last, err
+	return wrong, last, err
 }
 
 // size is the number of characters of the alphabet in the spool.
 func (p *payload) size() int64 { return p.spool.size - p.from }
 
 // accept reports whether c, which comes after the given number of characters of its group, is one of the alphabet or else may be left
-// out. A kind other than zero says why it is wrong.
-func (p *payload) accept(c rune, group int) (isChar bool, kind SyntaxKind) {
+// out.
+func (p *payload) accept(c rune, group int) (isChar, wrong bool) {
 	switch {
 	case c == '=' && group >= 2 && group+p.pads < 4:
 		p.pads++
-		return false, 0
-	case c == '=':
-		return false, SyntaxBase64Padding
+		return false, false
 	case !p.exact && strings.ContainsRune("\r\n \t", c):
-		return false, 0
-	case !strings.ContainsRune(base64Alphabet, c):
-		return false, SyntaxBase64Alphabet
-	case p.pads > 0:
-		return false, SyntaxBase64Padding
+		return false, false
 	}
-	return true, 0
+	isChar = p.pads == 0 && strings.ContainsRune(base64Alphabet, c)
+	return isChar, !isChar
 }
 
 // finish makes the end of the payload canonical as RFC 4648 (section 3.5) asks of an encoder: padded, and with zero in the bits beyond
 // the last byte. It returns the size of the content in bytes.
-func (p *payload) finish() (size int64, kind SyntaxKind, err error) {
+func (p *payload) finish() (size int64, wrong bool, err error) {
 	group := int(p.size() % 4)
 	switch group {
 	case 0:
-		return p.size() / 4 * 3, 0, nil
+		return p.size() / 4 * 3, false, nil
 	case 1:
-		return 0, SyntaxBase64Length, nil
+		return 0, true, nil
 	}
 	size = p.size() * 3 / 4
 	beyond := 1<<(8-2*group) - 1
 	last := base64Alphabet[strings.IndexByte(base64Alphabet, p.last)&^beyond]
 	if p.exact && (last != p.last || group+p.pads != 4) {
-		return 0, SyntaxBase64Length, nil
+		return 0, true, nil
 	}
 	p.spool.size--
-	return size, 0, p.spool.write(append([]byte{last}, "=="[:4-group]...))
+	return size, false, p.spool.write(append([]byte{last}, "=="[:4-group]...))
 }

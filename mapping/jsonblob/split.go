@@ -21,8 +21,7 @@ type SplitOptions struct {
 	// Depth is the one at which a member `data` is a payload: 1 is a member of the outermost object, 0 any, and a negative one none.
 	Depth int
 	// Tolerant is for responses of trackers: nothing is refused that is JSON, and no value is changed. A payload is then
-	// only what is canonical base64 already; any other string stays in the skeleton as it was sent or, when it
-	// is longer than 4 KiB, becomes a Blob that is not Base64.
+	// only what is canonical base64 already; any other string stays in the skeleton as it was sent.
 	// Otherwise white space is taken out of payloads (MIME breaks lines), missing padding is added and bits beyond the
 	// last byte are cleared, and what is not base64 then is an error.
 	Tolerant bool
@@ -38,8 +37,6 @@ type SplitOptions struct {
 const (
 	// splitStep is the unit in which memory is asked for.
 	splitStep = 4 << 10
-	// splitInline is the length up to which a value that is not base64 returns to the skeleton in tolerant mode.
-	splitInline = 4 << 10
 	// memberMemory is what a member or element counts for, as its name is remembered and its value taken apart.
 	memberMemory = 64
 	// namesLinear is the number of members up to which an object's names are compared one by one: most objects have fewer.

@@ -8,42 +8,35 @@ type SyntaxKind int
 // The kinds of SyntaxError. Those from SyntaxDuplicate to SyntaxSurrogate are allowed by RFC 8259 or left open there, and
 // are refused because two parsers would understand such a document differently (RFC 7493).
 const (
-	SyntaxEmpty          SyntaxKind = iota + 1 // not one byte: some callers take that for {} (tracker-behaviour.md section 1)
-	SyntaxTruncated                            // the text ends before the value does
-	SyntaxUnexpected                           // a character that cannot stand there
-	SyntaxNumber                               // a number spelt in a way that JSON does not have
-	SyntaxControl                              // a control character in a string that is not escaped
-	SyntaxEscape                               // an escape that JSON does not have
-	SyntaxTrailing                             // something after the value
-	SyntaxBOM                                  // a byte order mark
-	SyntaxDuplicate                            // the same member name twice in one object
-	SyntaxUTF8                                 // bytes that are not UTF-8
-	SyntaxSurrogate                            // half a surrogate pair, escaped
-	SyntaxBase64Alphabet                       // in a payload: a character that base64 does not have
-	SyntaxBase64Padding                        // in a payload: '=' in a wrong place, or something after it
-	SyntaxBase64Length                         // in a payload: a last group of one character
+	SyntaxEmpty      SyntaxKind = iota + 1 // not one byte: some callers take that for {} (tracker-behaviour.md section 1)
+	SyntaxTruncated                        // the text ends before the value does
+	SyntaxUnexpected                       // a character that cannot stand there
+	SyntaxNumber                           // a number spelt in a way that JSON does not have
+	SyntaxControl                          // a control character in a string that is not escaped
+	SyntaxEscape                           // an escape that JSON does not have
+	SyntaxTrailing                         // something after the value
+	SyntaxBOM                              // a byte order mark
+	SyntaxDuplicate                        // the same member name twice in one object
+	SyntaxUTF8                             // bytes that are not UTF-8
+	SyntaxSurrogate                        // half a surrogate pair, escaped
+	SyntaxBase64                           // the JSON is right, but a payload is not base64
 )
 
 // syntaxText is what each kind is called in an error message.
 var syntaxText = [...]string{
-	SyntaxEmpty:          "there is no text at all",
-	SyntaxTruncated:      "the text ends too early",
-	SyntaxUnexpected:     "this character cannot stand here",
-	SyntaxNumber:         "this is not how a number is written",
-	SyntaxControl:        "a control character must be escaped",
-	SyntaxEscape:         "there is no such escape",
-	SyntaxTrailing:       "something follows the value",
-	SyntaxBOM:            "a byte order mark is not allowed",
-	SyntaxDuplicate:      "the object already has a member of this name",
-	SyntaxUTF8:           "these bytes are not UTF-8",
-	SyntaxSurrogate:      "half a surrogate pair is not a character",
-	SyntaxBase64Alphabet: "this character is not one of base64",
-	SyntaxBase64Padding:  "base64 padding belongs to the end, where it completes a group of four",
-	SyntaxBase64Length:   "a group of one base64 character means nothing",
+	SyntaxEmpty:      "there is no text at all",
+	SyntaxTruncated:  "the text ends too early",
+	SyntaxUnexpected: "this character cannot stand here",
+	SyntaxNumber:     "this is not how a number is written",
+	SyntaxControl:    "a control character must be escaped",
+	SyntaxEscape:     "there is no such escape",
+	SyntaxTrailing:   "something follows the value",
+	SyntaxBOM:        "a byte order mark is not allowed",
+	SyntaxDuplicate:  "the object already has a member of this name",
+	SyntaxUTF8:       "these bytes are not UTF-8",
+	SyntaxSurrogate:  "half a surrogate pair is not a character",
+	SyntaxBase64:     "this is not base64",
 }
-
-// Base64 reports whether the JSON is right and only a payload is not.
-func (k SyntaxKind) Base64() bool { return k >= SyntaxBase64Alphabet }
 
 // SyntaxError says that a text is not JSON as Split takes it, or that a payload is not base64.
 type SyntaxError struct {

@@ -54,8 +54,12 @@ func (s *splitter) literal(word string) error {
 // text takes a string as it is written.
 func (s *splitter) text() error {
 	s.take('"')
-	from := len(s.out)
-	for last := false; !last; {
+	return s.rest(len(s.out), false)
+}
+
+// rest takes what is left of a string that begins at a place of out, unless its closing quote has been read.
+func (s *splitter) rest(from int, last bool) error {
+	for !last {
 		var run []byte
 		var err error
 		if run, last, err = s.in.stringRun(); err != nil {
@@ -112,18 +116,18 @@ func (s *splitter) divert() error {
 		if !s.in.more() {
 			return s.in.failure()
 		}
-		kind, last, err := p.piece(&s.in, true)
+		wrong, last, err := p.piece(&s.in, true)
 		var size int64
 		if last && err == nil {
-			size, kind, err = p.finish()
+			size, wrong, err = p.finish()
 		}
 		switch {
 		case err != nil:
 			return err
-		case kind != 0 && s.opts.Tolerant:
+		case wrong && s.opts.Tolerant:
 			return s.keep(p, last)
-		case kind != 0:
-			return s.refuse(kind, last)
+		case wrong:
+			return s.refuse(last)
 		case last:
 			s.seal(&Blob{spool: s.spool, offset: p.from, length: p.size(), size: size})
 			return nil
@@ -140,13 +144,13 @@ func (s *splitter) seal(b *Blob) {
 
 // refuse remembers that a payload is not base64 and reads over the rest of it, unless its closing quote has been read. Nothing stands for it in the
 // skeleton, which is not returned.
-func (s *splitter) refuse(kind SyntaxKind, last bool) (err error) {
+func (s *splitter) refuse(last bool) (err error) {
 	distance := 0
 	if last {
 		distance = -1 // the quote, at which something is missing
 	}
 	if s.bad == nil {
-		s.bad = s.in.wrong(kind, distance)
+		s.bad = s.in.wrong(SyntaxBase64, distance)
 	}
 	for !last && err == nil {
 		_, last, err = s.in.stringRun()
@@ -156,26 +160,16 @@ func (s *splitter) refuse(kind SyntaxKind, last bool) (err error) {
 
 // keep takes the whole string as it was sent, because it is not canonical base64.
 func (s *splitter) keep(p *payload, last bool) error {
-	err := s.spool.write([]byte("==")[:p.pads])
-	for !last && err == nil {
-		var run []byte
-		if run, last, err = s.in.stringRun(); err == nil {
-			err = s.spool.write(run)
-		}
+	s.out = append(s.out, '"')
+	from, length := len(s.out), p.size()
+	if length > int64(s.limits.String) {
+		return &LimitError{LimitString, int64(s.limits.String)}
 	}
-	if err != nil {
+	s.out = append(s.out, make([]byte, length)...)
+	if _, err := s.spool.ReadAt(s.out[from:], p.from); err != nil {
 		return err
 	}
-	length := p.size()
-	if length > splitInline {
-		s.seal(&Blob{spool: s.spool, offset: p.from, length: length, size: length, text: true})
-		return nil
-	}
-	s.out = append(s.out, '"')
-	at := len(s.out)
-	s.out = append(s.out, make([]byte, length)...)
-	_, err = s.spool.ReadAt(s.out[at:], p.from)
-	s.out = append(s.out, '"')
 	s.spool.size = p.from
-	return err
+	s.out = append(s.out, "=="[:p.pads]...)
+	return s.rest(from, last)
 }

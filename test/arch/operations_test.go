@@ -87,7 +87,7 @@ func places() []place {
 	}
 	return []place{
 		{"upstream/bugzilla/plan.go", "plan", false, nil},
-		{"upstream/bugzilla/client.go", "Do", false, but(types, attach)},
+		{"upstream/bugzilla/client.go", "Do", false, but(attach)},
 		{"upstream/bugzilla/client.go", "complete", false, but(types, createType, attach)},
 		{"upstream/bugzilla/rpc_operation.go", "read", true, but(attach)},
 		{"upstream/bugzilla/rpc_operation.go", "choose", false, but(types, list, get, updateTypes)},

@@ -193,6 +193,8 @@ func uploadLarge(t testing.TB, f *facade, encoded []byte) (id string) {
 	before := `{"Bugzilla_api_key":"` + f.keys["dev"] + `","file_name":"large.bin","content_type":"application/octet-stream","summary":"large","data":"`
 	made := f.sendLarge(t, "/rest/bug/7/attachment", "application/json", false, before, encoded, `"}`).ok(t, 201)
 	f.sendLarge(t, "/rest/bug/7/attachment", "application/json", true, before, encoded, `"}`).ok(t, 201)
+	form := "Bugzilla_api_key=" + f.keys["dev"] + "&file_name=large.bin&content_type=text/plain&summary=large&data="
+	f.sendLarge(t, "/rest/bug/7/attachment", typeForm, false, form, encoded, "").ok(t, 201)
 	called, after, _ := strings.Cut(xmlCall("Bug.add_attachment", xmlText("Bugzilla_api_key", f.keys["dev"])+xmlIDs("ids", 8)+xmlText("file_name", "large")+
 		xmlText("summary", "large")+xmlText("content_type", "text/plain")+xmlMember("data", "<base64>DATA</base64>")), "DATA")
 	xml := f.sendLarge(t, "/xmlrpc.cgi", "text/xml", false, called, encoded, after)

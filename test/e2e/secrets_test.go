@@ -119,6 +119,7 @@ func provoking(t testing.TB, s secrets, key, token string) []ask {
 		form{name: "odd scheme", head: http.Header{"Authorization": {"Token " + s.add("odd scheme", "LeakedScheme55")}}},
 		form{name: "cookies", head: http.Header{"Cookie": {"Bugzilla_login=3; Bugzilla_logincookie=" + s.add("cookie", "LeakedCookie44")}}},
 		form{name: "wrong password", query: url.Values{"login": {"admin@example.com"}, "password": {s.add("wrong password", "Leaked Päss&word=33")}}},
+		form{name: "a line break", query: url.Values{"api_key": {s.add("key with a line break", "LeakedBreak66") + "\r\nHost: x"}}},
 		form{name: "twice", query: url.Values{"api_key": {wrong, wrong}, "Bugzilla_token": {"1-" + s["unknown token"], "2-x"}}},
 	)
 	paths := []operation{

@@ -52,12 +52,8 @@ func fitsQuery(dialect mapping.Dialect, text string) bool {
 	return !dialect.ASCIIOnly || !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > 0x7e })
 }
 
-// What a web server before a tracker takes, in bytes (tracker-behaviour.md section 1, Paths and methods). Beyond that it responds
-// with a page of its own.
-const (
-	maxLine  = 8190 // of a request line
-	maxField = 8190 // of a header field
-)
+// maxLine is the longest request line that a web server before a tracker takes, in bytes (tracker-behaviour.md section 1, Paths and methods).
+const maxLine = 8190
 
 // outgoing is a call with the caller's credentials where the dialect looks for them.
 type outgoing struct {
@@ -70,26 +66,16 @@ type outgoing struct {
 
 // prepare gives a call the form in which it goes out. A read whose request line gets too long, perhaps by the
 // credentials only, becomes the same question by JSON-RPC, which has everything in the body; so does one whose credentials are to
-// be hidden from the log of the web server. What no web server would take is refused.
-func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) (outgoing, error) {
+// be hidden from the log of the web server.
+func (c *Client) prepare(dialect mapping.Dialect, caller upstream.Caller, call *Call) outgoing {
 	out := address(dialect, caller, call)
 	hide := c.options.HideKeys && !dialect.HeaderCredentials && call.Body == nil && hasParameters(caller.Credentials)
-	isLong := func() bool {
-		return len(call.Method+" "+c.options.URL.EscapedPath()+out.target+" HTTP/1.1") > maxLine
-	}
-	if call.long != nil && (hide || isLong()) {
+	isLong := len(call.Method+" "+c.options.URL.EscapedPath()+out.target+" HTTP/1.1") > maxLine
+	if call.long != nil && (hide || isLong) {
 		*call = call.long()
 		out = address(dialect, caller, call)
 	}
-	if isLong() {
-		return out, mapping.NewError(mapping.CodeURILong, mapping.ReasonTooLarge, "The address of this request is too long for the tracker.")
-	}
-	for name, values := range out.header {
-		if len(name)+len(": ")+len(values[0]) > maxField {
-			return out, mapping.NewError(mapping.CodeHeaderLong, mapping.ReasonTooLarge, "The header %s of this request is too long for the tracker.", name)
-		}
-	}
-	return out, nil
+	return out
 }
 
 // address adds the credentials to a call.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"portico/mapping"
-	"portico/mapping/jsonblob"
 	"portico/test/tracker"
 	"portico/upstream"
 )
@@ -33,53 +32,30 @@ func TestLongQuestionsGetTheTrackersAnswer(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		name      string
-		ask       func(context.Context, *Client, upstream.Caller) error
-		as        upstream.Caller
-		stock     int // the code that a stock tracker gives
-		bmo       int // 0 is an answer
-		bmoReason mapping.Reason
+		name       string
+		ask        func(context.Context, *Client, upstream.Caller) error
+		as         upstream.Caller
+		stock, bmo int // the code that a tracker of the dialect gives; 0 is an answer
 	}{
 		{name: "the same field often", ask: fields("id", 2700)},
 		{name: "a long key", ask: fields("id", 1), as: key, stock: 306, bmo: 306},
 		{name: "a longer key", ask: fields("id", 1), as: upstream.Caller{Credentials: upstream.Credentials{APIKey: long("k", 8190)}},
-			stock: 306, bmo: mapping.CodeHeaderLong, bmoReason: mapping.ReasonTooLarge},
+			stock: 306, bmo: 306},
 		{name: "a long key for flag types", ask: flagTypes("TestProduct", ""), as: key, stock: 306, bmo: 306},
-		{name: "a long component", ask: flagTypes("TestProduct", long(",", 3000)), stock: 51,
-			bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
-		{name: "a long product", ask: flagTypes(long(",", 3000), ""), stock: 106, bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
+		{name: "a long component", ask: flagTypes("TestProduct", long(",", 3000)), stock: 51, bmo: 51},
+		{name: "a long product", ask: flagTypes(long(",", 3000), ""), stock: 106, bmo: 106},
 		{name: "where a bug with a long alias belongs", ask: func(ctx context.Context, c *Client, who upstream.Caller) error {
 			_, err := c.Bug(ctx, who, long("a", 9000))
 			return err
-		}, stock: 100, bmo: mapping.CodeURILong, bmoReason: mapping.ReasonTooLarge},
+		}, stock: 100, bmo: 100},
 	} {
 		for dialect, want := range map[string]int{tracker.DialectBugzilla5: c.stock, tracker.DialectBMO: c.bmo} {
 			client, _ := fixture(t, tracker.Options{Dialect: dialect})
 			err := c.ask(t.Context(), client, c.as)
-			if c.bmoReason != "" && dialect == tracker.DialectBMO {
-				checkError(t, err, want, mapping.StatusOf(want), c.bmoReason, false)
-			} else if codeOf(err) != want {
+			if codeOf(err) != want {
 				t.Errorf("%s, %s: %v, want code %d", c.name, dialect, err, want)
 			}
 		}
-	}
-}
-
-// TestLongSelectionsOfWritesGoInTheBody: the path of a write has room for a stand-in only.
-func TestLongSelectionsOfWritesGoInTheBody(t *testing.T) {
-	client, as := fixture(t, tracker.Options{})
-	update := mapping.FlagTypeUpdate{Names: []string{long(",", 2800)}}
-	if _, err := client.Do(t.Context(), as("editor"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); err != nil {
-		t.Errorf("an unknown name is no error: %v", err)
-	}
-	if _, err := client.Do(t.Context(), as("invalid"), upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: &update}); codeOf(err) != 306 {
-		t.Errorf("with a bad key: %v, want code 306", err)
-	}
-	create := mapping.AttachmentCreate{
-		Bugs: []string{long(",", 2800)}, Data: jsonblob.BlobFromRaw([]byte("x")), FileName: new("f"), Summary: new("s"), ContentType: new("text/plain"),
-	}
-	if _, err := client.Do(t.Context(), as("dev"), upstream.Call{Operation: mapping.OpCreateAttachment, CreateAttachment: &create}); codeOf(err) != 100 {
-		t.Errorf("an unknown alias: %v, want code 100", err)
 	}
 }
 

@@ -82,16 +82,13 @@ func (c *Client) Do(ctx context.Context, caller upstream.Caller, call upstream.C
 	}
 	planned, err := plan(c.Dialect(ctx), call)
 	document, err := c.document(ctx, caller, planned, err)
-	switch {
-	case err == nil:
-		if err = c.complete(document, &call); err == nil {
-			return mapping.Reply{Document: document}, nil
-		}
-		err = failure(&planned, errors.Join(err, document.Close()))
-	case call.FlagTypes != nil:
-		err = c.withDialectUnknown(err)
+	if err != nil {
+		return mapping.Reply{}, err
 	}
-	return mapping.Reply{}, err
+	if err = c.complete(document, &call); err != nil {
+		return mapping.Reply{}, failure(&planned, errors.Join(err, document.Close()))
+	}
+	return mapping.Reply{Document: document}, nil
 }
 
 // Refuse implements upstream.Refuser.

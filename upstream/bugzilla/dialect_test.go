@@ -2,15 +2,11 @@ package bugzilla
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"portico/mapping"
-	"portico/upstream"
 )
 
 // hung is a client of a tracker that keeps the question for its version until let is closed, after telling asked of it.
@@ -75,31 +71,6 @@ func TestOneWhoAsksMayGoAway(t *testing.T) {
 	if name := <-second; name != "bmo" || questions.Load() != 2 {
 		t.Errorf("the other got %s after %d questions", name, questions.Load())
 	}
-}
-
-// TestFlagTypesOfAnUnknownDialect: that they are not where a stock tracker has them is no answer before the dialect is known, and
-// one afterwards.
-func TestFlagTypesOfAnUnknownDialect(t *testing.T) {
-	var told atomic.Bool
-	client := dial(t, "auto", func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path != "/rest/version":
-			answering(404, "application/json", `{"error":true,"code":32614,"message":"m"}`)(w, r)
-		case told.Load():
-			_, _ = io.WriteString(w, `{"version":"5.2+"}`)
-		default:
-			http.Error(w, "", http.StatusServiceUnavailable)
-		}
-	})
-	_, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
-	checkError(t, err, mapping.CodeUnavailable, 503, mapping.ReasonBadResponse, false)
-	if said, _ := errors.AsType[*mapping.Error](err); said.RetryAfter <= 0 {
-		t.Error("nobody is told when to ask again")
-	}
-	told.Store(true)
-	time.Sleep(retryVersion)
-	_, err = client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
-	checkError(t, err, mapping.CodeNoResource, 404, "", false)
 }
 
 // TestIsHealthy: a page with the status of a success is that of a gateway.

@@ -24,18 +24,6 @@ func failure(call *Call, err error) error {
 	return failed
 }
 
-// withDialectUnknown replaces the error that there is no such resource while the dialect is not known: each dialect has
-// them elsewhere (tracker-behaviour.md section 9). No client should conclude from that that the product has none.
-func (c *Client) withDialectUnknown(err error) error {
-	reported, ok := errors.AsType[*mapping.Error](err)
-	if c.dialect.Load().certain || !ok || !reported.FromTracker() || reported.Code != mapping.CodeNoResource {
-		return err
-	}
-	failed := mapping.NewError(mapping.CodeUnavailable, mapping.ReasonBadResponse, "The dialect of the tracker is not known yet. Retry later.")
-	failed.RetryAfter, failed.Err = retryVersion, reported
-	return failed
-}
-
 // Failure returns the error that a client may see of a request that was sent to
 // the tracker by other means over the same transport. Where the transport does not
 // report it itself, the outcome of a write is unknown.

@@ -221,13 +221,9 @@ func pathSelection(dialect mapping.Dialect, request mapping.FlagTypeUpdate) stri
 	return orStandIn(dialect, name, "names")
 }
 
-// maxSegment bounds what a name which the body has too takes up in a path. No name of a tracker is so long,
-// and the path stays far from what web servers take, also escaped.
-const maxSegment = 2048
-
 // orStandIn returns what stands in the path for a name that the body has too: the name if it can.
 func orStandIn(dialect mapping.Dialect, name, standIn string) string {
-	if !fitsPath(dialect, name) || len(name) > maxSegment {
+	if !fitsPath(dialect, name) {
 		return standIn
 	}
 	return name

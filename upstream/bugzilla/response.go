@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"portico/mapping"
@@ -30,7 +29,7 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 		if response.StatusCode == http.StatusUnauthorized {
 			failed.Challenge = response.Header.Values("Www-Authenticate")
 		}
-		if call.Operation.IsWrite() && isLost(response, failed) {
+		if call.Operation.IsWrite() && isLost(response.StatusCode, failed) {
 			failed.Reason = mapping.ReasonBadResponse
 			markUnknown(failed, call.Operation.Check())
 		}
@@ -46,13 +45,8 @@ func (c *Client) receive(call *Call, response *http.Response) (*mapping.Document
 }
 
 // isLost reports whether an error comes from a gateway which lost the tracker, and so cannot know what the tracker did. The status tells
-// such an error, or that it has no code: every error of a tracker has one (tracker-behaviour.md section 1, Errors). Another Portico
-// reports in a header whether it knows.
-func isLost(response *http.Response, failed *mapping.Error) bool {
-	status, verdict := response.StatusCode, response.Header.Get("Portico-Error")
-	if verdict != "" && !strings.Contains(verdict, "outcome=unknown") {
-		return false
-	}
+// such an error, or that it has no code: every error of a tracker has one (tracker-behaviour.md section 1, Errors).
+func isLost(status int, failed *mapping.Error) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout || status >= http.StatusInternalServerError && failed.Code == 0
 }
 

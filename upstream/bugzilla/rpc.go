@@ -65,7 +65,7 @@ func IsReading(method string) bool { return readingMethod.MatchString(method) }
 
 // ReadCall reads a call of any length, in which attachments may come before the method. An error is one of body.
 func ReadCall(script string, body io.Reader) (call RPCCall, err error) {
-	var others, unclear bool
+	var others bool
 	method := func(name string) {
 		if call.Method == "" || !IsReading(name) {
 			call.Method = name
@@ -78,15 +78,12 @@ func ReadCall(script string, body io.Reader) (call RPCCall, err error) {
 	if script == scriptXMLRPC {
 		err = walkXML(body, func(name, text string) {
 			switch {
-			case call.Method == "" && strings.HasPrefix(name, "!"):
-				unclear = true // no client writes a comment or CDATA there
 			case name == "methodName" && call.Method == "":
 				method(text)
 			case name == "name":
 				call.ShowsCredential = call.ShowsCredential || credentialName.MatchString(text)
 			}
 		})
-		call.WritesFlagTypes = call.WritesFlagTypes || unclear
 		return call, err
 	}
 	level := 1

@@ -44,7 +44,7 @@ func TestReadCallOfAnyLength(t *testing.T) {
 			if call, err := ReadCall(scriptJSONRPC, strings.NewReader(body)); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
 				t.Errorf("%.9q, shifted by %d: %+v, %v", long, shift, call, err)
 			}
-			body = strings.Repeat(" ", shift) + "<methodCall><!--" + long + "--><methodName>FlagType<![CDATA[.]]>&#117;pdate</methodName>" +
+			body = strings.Repeat(" ", shift) + "<methodCall><!--" + long + "--><methodName>FlagType.&#117;pdate</methodName>" +
 				"<params>" + long + "<name>" + long + "</name><name> Bugzilla_api_key </name></params></methodCall>"
 			if call, err := ReadCall(scriptXMLRPC, strings.NewReader(body)); err != nil || !call.WritesFlagTypes || !call.ShowsCredential {
 				t.Errorf("%.9q, shifted by %d: %+v, %v", long, shift, call, err)

@@ -128,8 +128,7 @@ func endsInEscape(p []byte) bool {
 func (s *jsonScan) closed() bool { return s.depth == 0 && !s.inString }
 
 // walkXML reads an XML text and calls visit at the end of each element: with its name, and its text after the last tag within, without
-// white space around it. It calls visit too for what is no tag, such as a comment, with what follows "<", which begins with "!". It
-// does not check the text. An error is one of in.
+// white space around it. It does not check the text. An error is one of in.
 func walkXML(in io.Reader, visit func(name, text string)) error {
 	r := bufio.NewReaderSize(in, walkBuffer)
 	for {
@@ -141,7 +140,7 @@ func walkXML(in io.Reader, visit func(name, text string)) error {
 		if err != nil {
 			return endOrError(err)
 		}
-		if name, closes := strings.CutPrefix(tag, "/"); closes || strings.HasPrefix(tag, "!") {
+		if name, closes := strings.CutPrefix(tag, "/"); closes {
 			visit(strings.TrimSpace(name), strings.TrimSpace(html.UnescapeString(text)))
 		}
 	}

@@ -41,10 +41,7 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 			return nil, err
 		}
 	}
-	out, err := c.prepare(dialect, shown, call)
-	if err != nil {
-		return nil, err
-	}
+	out := c.prepare(dialect, shown, call)
 	var payload transport.Payload
 	if call.Body != nil {
 		body, err := call.payload(out.body)

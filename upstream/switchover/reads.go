@@ -80,7 +80,7 @@ func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, reques
 		return responses[0].Document, responses[0].Err
 	}
 	s.split.Add(1)
-	return merged(request, responses, info.Split)
+	return merged(responses, info.Split)
 }
 
 // part is what one tracker is asked for of a read.
@@ -136,10 +136,10 @@ func (p *part) operation(whole mapping.Operation) mapping.Operation {
 }
 
 // merged makes one reply of two. If one part failed all fails; if both did, the first part's error counts.
-func merged(request mapping.AttachmentsRequest, responses []upstream.Response, split jsonblob.SplitOptions) (*mapping.Document, error) {
+func merged(responses []upstream.Response, split jsonblob.SplitOptions) (*mapping.Document, error) {
 	failed := cmp.Or(responses[0].Err, responses[1].Err)
 	if failed == nil {
-		reply, err := mapping.MergeAttachments(request, []*mapping.Document{responses[0].Document, responses[1].Document}, split)
+		reply, err := mapping.MergeAttachments([]*mapping.Document{responses[0].Document, responses[1].Document}, split)
 		if err != nil {
 			err = &mapping.StreamError{Err: err}
 		}

@@ -22,8 +22,8 @@ func TestReadsOfTwoTrackersAreMerged(t *testing.T) {
 	reply, err := b.Do(t.Context(), caller("k"), upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{
 		Bugs: []string{"4", "1", "2", "3"}, Attachments: []string{"31", "21"}, Include: []string{"id"}, IfNoneMatch: "tag",
 	}})
-	want := `{"bugs":{"4":[{"by":"old"}],"1":[{"by":"new"}],"2":[{"by":"old"}],"3":[{"by":"new"}]},` +
-		`"attachments":{"31":{"by":"new"},"21":{"by":"old"}}}`
+	want := `{"bugs":{"4":[{"by":"old"}],"2":[{"by":"old"}],"1":[{"by":"new"}],"3":[{"by":"new"}]},` +
+		`"attachments":{"21":{"by":"old"},"31":{"by":"new"}}}`
 	if got := process.Text(t, reply.Document, err); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -16,6 +16,7 @@ const (
 	retryShare    = 0.2                   // retries per read, on average
 	retryBurst    = 10                    // retries that may be saved up
 	maxRetryAfter = 2 * time.Second       // the longest Retry-After that is waited for; a response with a longer one is returned
+	maxDate       = 5 * time.Minute       // how long a date in Retry-After counts: the clock of the tracker may be wrong
 )
 
 // repeat sends a request. A read that failed in a way that may pass is sent again before its caller has seen a byte. A write is
@@ -88,7 +89,7 @@ func transient(status int) bool {
 	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
-// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date of its own clock; 0 when a response does not tell.
+// RetryAfter reads when a tracker wants to be asked again, as seconds or as a date; 0 when a response does not tell.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -98,11 +99,7 @@ func RetryAfter(header http.Header) time.Duration {
 	if err != nil {
 		return 0
 	}
-	now, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return max(time.Millisecond, at.Sub(now))
+	return min(max(time.Millisecond, time.Until(at)), maxDate)
 }
 
 // budget keeps retries to a share of the reads: every read earns a fraction of a retry. When a tracker fails for everybody,

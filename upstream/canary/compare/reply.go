@@ -57,7 +57,7 @@ func Body(skeleton jsontext.Value, payloads []*jsonblob.Blob) (jsontext.Value, e
 		if err != nil {
 			return nil, fmt.Errorf("keep a body: %w", err)
 		}
-		content := contentText(payload.Size(), string(sum[:]), !payload.Base64())
+		content := contentText(payload.Size(), string(sum[:]), false)
 		marks[i] = jsonblob.BlobFromRaw(append([]byte(contentKey), content...))
 	}
 	joined, err := jsonblob.Join(skeleton, marks)
