@@ -181,8 +181,9 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 	}
 	if err == nil {
 		rc.markProven()
-		if op := rc.record.Operation; op == mapping.OpBugAttachments || op == mapping.OpAttachment { // of flag types the cache has one for all
-			err = rc.share.take(document.Held()) // until the client has taken it
+		op, held := rc.record.Operation, document.Held()
+		if held > maxUnsent && (op == mapping.OpBugAttachments || op == mapping.OpAttachment) { // of flag types the cache has one for all
+			err = rc.share.take(held) // until the client has taken it
 		}
 		if err == nil {
 			err = rc.succeed(document)
