@@ -330,7 +330,9 @@ func TestStreams(t *testing.T) {
 // A reply that is kept in memory until the client has taken it counts for the memory that bodies share. A page of it is written as it goes, without a
 // copy whose length would be known.
 func TestRepliesInMemoryShareIt(t *testing.T) {
-	list := func(n int) string { return `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, n) + `{}]},"attachments":{}}` }
+	list := func(n int) string {
+		return `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, n) + `{}]},"attachments":{}}`
+	}
 	text := list(9000)
 	streamed := responding(func() *mapping.Document { return stream(text, nil) })
 	whole := responding(func() *mapping.Document { return mapping.NewDocument([]byte(text)) })
