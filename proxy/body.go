@@ -155,7 +155,7 @@ func (rc *requestContext) boundedBody() (io.Reader, error) {
 	return http.MaxBytesReader(rc, rc.r.Body, limit), nil
 }
 
-// memory is what the bodies of all requests together may take up while they are read and carried out.
+// memory is what the bodies of all requests together, or their responses, may take up.
 type memory struct {
 	total int64
 	used  atomic.Int64

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -11,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"portico/mapping"
 	"portico/mapping/jsonblob"
 	"portico/proxy"
+	"portico/upstream"
 )
 
 const attachmentBody = `{"data":"c29tZQ==","file_name":"f","summary":"s","content_type":"text/plain"}`
@@ -212,7 +215,12 @@ func TestBodiesShareMemory(t *testing.T) {
 		"form": {"application/x-www-form-urlencoded", `name=n&description=`, `name=n&description=d&x=` + strings.Repeat("b", half), `name=n&description=d`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := proxy.Options{}
+			options := proxy.Options{Tracker: &fakeTracker{do: func(_ context.Context, call upstream.Call) (mapping.Reply, error) {
+				if call.Operation == mapping.OpAttachment {
+					return says(`{"bugs":{},"attachments":{"1":{"summary":"` + strings.Repeat("b", half) + `"}}}`)
+				}
+				return success(call.Operation)
+			}}}
 			options.Limits.Memory = 1 << 20
 			base := serve(t, options)
 			post := func(body string) reply {
@@ -234,6 +242,9 @@ func TestBodiesShareMemory(t *testing.T) {
 			}
 			if got := post(c.small); got.status >= 300 {
 				t.Errorf("a small request got %d %s", got.status, got.body)
+			}
+			if got := ask(t, "GET", base+"/rest/bug/attachment/1", ""); got.status != 200 { // responses have as much of their own
+				t.Errorf("a read got %d %s", got.status, got.body)
 			}
 			_ = client.Close()
 			until(t, func() (reply, bool) { got := post(c.large); return got, got.status != 503 })

@@ -81,6 +81,7 @@ func (rc *requestContext) close() {
 	// Their files have no names, so nothing is left behind.
 	_ = jsonblob.CloseBlobs(append(rc.blobs, rc.content))
 	rc.share.end()
+	rc.kept.end()
 }
 
 // callClock is what the context of a call is derived from. Package context takes the error of that from it. A context of package

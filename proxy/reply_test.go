@@ -330,9 +330,13 @@ func TestStreams(t *testing.T) {
 // A reply that is kept in memory until the client has taken it counts for the memory that bodies share. A page of it is written as it goes, without a
 // copy whose length would be known.
 func TestRepliesInMemoryShareIt(t *testing.T) {
-	text := `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, 3000) + `{}]},"attachments":{}}`
+	list := func(n int) string {
+		return `{"bugs":{"1":[` + strings.Repeat(`{"id":1},`, n) + `{}]},"attachments":{}}`
+	}
+	text := list(9000)
 	streamed := responding(func() *mapping.Document { return stream(text, nil) })
 	whole := responding(func() *mapping.Document { return mapping.NewDocument([]byte(text)) })
+	short := responding(func() *mapping.Document { return mapping.NewDocument([]byte(list(7000))) }) // the system takes it at once
 	for _, c := range []struct {
 		tracker   upstream.Tracker
 		memory    int64
@@ -342,12 +346,13 @@ func TestRepliesInMemoryShareIt(t *testing.T) {
 	}{
 		{streamed, 1, proxy.ResponsesTracker, "application/json", 200}, {streamed, 1, proxy.ResponsesInterface, "application/json", 503},
 		{streamed, 1, proxy.ResponsesTracker, "text/html", 503}, {streamed, 0, proxy.ResponsesTracker, "text/html", 200},
-		{whole, 1, proxy.ResponsesTracker, "application/json", 503}, {whole, 64 << 10, proxy.ResponsesTracker, "application/json", 200},
+		{whole, 1, proxy.ResponsesTracker, "application/json", 503}, {whole, 128 << 10, proxy.ResponsesTracker, "application/json", 200},
+		{short, 1, proxy.ResponsesTracker, "application/json", 200}, {short, 1, proxy.ResponsesInterface, "application/json", 200},
 	} {
 		base := serve(t, proxy.Options{Tracker: c.tracker, Limits: proxy.Limits{Memory: c.memory}, Responses: c.responses})
 		for range 10 { // each gives back what it took
 			got := ask(t, "GET", base+"/rest/bug/1/attachment", "", "Accept", c.accept)
-			isWhole := got.header.Get("Content-Length") == "" && strings.Count(got.body, "&quot;id&quot;") == 3000
+			isWhole := got.header.Get("Content-Length") == "" && strings.Count(got.body, "&quot;id&quot;") == 9000
 			if got.status != c.status || c.status == 200 && c.accept == "text/html" && !isWhole {
 				t.Errorf("%+v: %d, %d bytes, %v", c, got.status, len(got.body), got.header)
 			}

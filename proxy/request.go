@@ -44,6 +44,8 @@ type requestContext struct {
 	blobs   []*jsonblob.Blob
 	content *jsonblob.Blob
 	share   share
+	// kept is what the response has of the memory for responses.
+	kept share
 	// written are the members of a write without its credentials.
 	written mapping.Members
 	// callBegun lifts the deadline of the call, and endCall ends its context; nil before the call.
@@ -60,7 +62,7 @@ func (s *Server) newContext(w http.ResponseWriter, r *http.Request) *requestCont
 	rc := &requestContext{
 		recorder: newRecorder(w, s.options.ClientPause.Taking), server: s, r: r, start: time.Now(),
 		record: Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone},
-		form:   negotiate(r.Header), share: share{of: s.memory}, values: make([]string, 0, 8),
+		form:   negotiate(r.Header), share: share{of: s.memory}, kept: share{of: s.replies}, values: make([]string, 0, 8),
 	}
 	rc.caller = upstream.Caller{UserAgent: r.UserAgent(), RequestID: rc.record.ID}
 	rc.caller.Address, rc.trusted = s.options.TrustedProxies.client(r)

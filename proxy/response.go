@@ -181,8 +181,9 @@ func (rc *requestContext) reply(document *mapping.Document, err error) {
 	}
 	if err == nil {
 		rc.markProven()
-		if op := rc.record.Operation; op == mapping.OpBugAttachments || op == mapping.OpAttachment { // of flag types the cache has one for all
-			err = rc.share.take(document.Held()) // until the client has taken it
+		op, held := rc.record.Operation, document.Held()
+		if held > maxUnsent && (op == mapping.OpBugAttachments || op == mapping.OpAttachment) { // of flag types the cache has one for all
+			err = rc.kept.take(held) // until the client has taken it
 		}
 		if err == nil {
 			err = rc.succeed(document)
@@ -299,11 +300,11 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 	}
 }
 
-// replyOptions are how a reply is read. What stays in memory counts as a body does, unless a write was carried out, which must not be refused then.
+// replyOptions are how a reply is read. What stays in memory counts, unless a write was carried out, which must not be refused then.
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
 	options := jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
 	if !rc.record.Operation.IsWrite() {
-		options.Hold = rc.share.take
+		options.Hold = rc.kept.take
 	}
 	return options
 }

@@ -28,10 +28,11 @@ type Server struct {
 	options Options
 	router  *httprouter.Router
 	rates   *callerRates // nil without limits
-	memory  *memory
-	files   *jsonblob.Files
-	gzips   compressors
-	copies  copyBuffers
+	// memory is for bodies, and replies for responses that are kept whole, so that neither keeps the other out.
+	memory, replies *memory
+	files           *jsonblob.Files
+	gzips           compressors
+	copies          copyBuffers
 	// refused is when a read was refused last, in nanoseconds since 1970.
 	refused atomic.Int64
 }
@@ -56,7 +57,7 @@ func New(options Options) (*Server, error) {
 	}
 	return &Server{
 		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
-		files: &jsonblob.Files{Max: keptFiles},
+		replies: &memory{total: options.Limits.Memory}, files: &jsonblob.Files{Max: keptFiles},
 		gzips: gzips, copies: make(copyBuffers, keptCopies),
 	}, nil
 }

@@ -102,7 +102,11 @@ func (m *Metrics) Alarm() Alarm {
 	if len(reasons) == 0 {
 		return Alarm{Green, m.settled, []Reason{}}
 	}
-	return Alarm{reasons[0].Level, reasons[0].Since, reasons}
+	alarm := Alarm{reasons[0].Level, reasons[0].Since, reasons}
+	if len(reasons) > 1 && reasons[1].Level == Red && reasons[0].Code == "errors" { // which names no cause
+		reasons[0], reasons[1] = reasons[1], reasons[0]
+	}
+	return alarm
 }
 
 // Watched is what the alarm looks at: the state of trackers and of the switchover, and what follows.

@@ -56,6 +56,21 @@ func TestManyErrorsAreAReason(t *testing.T) {
 	}
 }
 
+// TestACauseComesFirst: what names a cause comes before what only says that requests fail, although that is known for longer.
+func TestACauseComesFirst(t *testing.T) {
+	m, now := NewMetrics(), time.Now()
+	m.set("errors", "", true, now, "")
+	m.set("kill-switch", "", true, now.Add(time.Second), "")
+	m.set("breaker-read", "main", true, now.Add(time.Minute), "")
+	alarm, codes := m.Alarm(), ""
+	for _, each := range alarm.Reasons {
+		codes += each.Code + " "
+	}
+	if codes != "breaker-read errors kill-switch " || !alarm.Since.Equal(now) || alarm.Level != Red {
+		t.Errorf("%s in %+v", codes, alarm)
+	}
+}
+
 func TestNearlyFull(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
