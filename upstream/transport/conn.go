@@ -165,8 +165,9 @@ func (c *conn) send(req *http.Request, failed *atomic.Bool) error {
 	return err
 }
 
-// readHeader returns a response without its body.
+// readHeader returns a response without its body. Before its first byte it needs no buffer, because many calls may wait for that.
 func (c *conn) readHeader(req *http.Request) (*http.Response, error) {
+	c.await()
 	c.in, _ = c.pool.readers.Get().(*bufio.Reader)
 	c.in.Reset(c.stream)
 	for range maxInterim {

@@ -14,6 +14,19 @@ func (c *conn) silent() bool {
 	return nothing
 }
 
+// await waits for the first byte, or for an end of the wait that reading will tell.
+func (c *conn) await() {
+	if c.raw == nil {
+		return
+	}
+	waited := false
+	_ = c.raw.Read(func(fd uintptr) bool {
+		ready := waited || !isEmpty(fd)
+		waited = true
+		return ready
+	})
+}
+
 // isEmpty reports whether a socket is open and has no bytes to read.
 func isEmpty(fd uintptr) bool {
 	var one [1]byte
