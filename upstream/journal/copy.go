@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
@@ -306,10 +307,14 @@ func (s *step) make(ctx context.Context, at side) {
 	s.made(ctx, at, id)
 }
 
-// name adds the label of the caller to a comment that is made with another key.
+// name adds the label of the caller to a comment that is made with another key, if the comment does not become longer than trackers allow.
 func (s *step) name(at side) {
-	if comment := s.of.comment; comment != nil && !isBlank(*comment) && !at.own {
-		*comment = new(**comment + "\n\n(Copied from " + s.entry.Target + " for " + s.caller() + ".)")
+	comment := s.of.comment
+	if comment == nil || isBlank(*comment) || at.own {
+		return
+	}
+	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + s.caller() + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
+		*comment = &named
 	}
 }
 

@@ -281,6 +281,35 @@ func TestACopyThatIsHeldUpIsNotSent(t *testing.T) {
 	}
 }
 
+// TestACopyThatAnotherProcessMakes is left to it, and looked at again a few times in a second.
+func TestACopyThatAnotherProcessMakes(t *testing.T) {
+	s := set(t)
+	var tried atomic.Int64
+	known := s.settings.Caller
+	s.settings.Caller = func(at, label string, shown *upstream.Caller) (upstream.Caller, bool, bool) {
+		if at == "next" {
+			tried.Add(1)
+		}
+		return known(at, label, shown)
+	}
+	j := s.start(t)
+	must(t, s.operator().Start(t.Context()))
+	s.write(t, j, attach(t, []string{"1"}, "once", "content"))
+	entries, err := s.store.JournalOf(t.Context(), 1, true)
+	must(t, err)
+	j.Close()
+	must(t, s.operator().Resume(t.Context()))
+	if begun, err := s.store.BeginCopy(t.Context(), "another process", time.Hour, entries[0]); !begun || err != nil {
+		t.Fatalf("got %v, %v", begun, err)
+	}
+	s.start(t)
+	process.Eventually(t, "the lease is in the way", func() bool { return tried.Load() > 0 })
+	time.Sleep(time.Second) // which is what it is tried in
+	if n := tried.Load(); n > 20 || s.named(t, s.next, "1", "once") != 0 {
+		t.Errorf("it was tried %d times in a second", n)
+	}
+}
+
 // TestUnknownNewFlagIsNotSetTwice: the receiver has set the new flag, and the response was lost.
 func TestUnknownNewFlagIsNotSetTwice(t *testing.T) {
 	s := set(t)
@@ -574,6 +603,37 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 	}
 }
 
+// TestARetryDoesNotOverwriteALaterWrite: its bug has moved to a product that the other tracker writes. The operator skips the entry, which is a loss.
+func TestARetryDoesNotOverwriteALaterWrite(t *testing.T) {
+	s := set(t)
+	s.next.fail(firstTimes(1, &mapping.Error{Code: 51, Status: 404, Message: "not authorized"}), nil)
+	j := s.start(t)
+	s.write(t, j, rename(1, "first"))
+	parked := s.drained(t, state.JournalParked)[0]
+	later := intent(rename(1, "second"))
+	later.Target, later.Receiver = later.Receiver, later.Target
+	done := begin(t, j, later)
+	response := later.Call.Make(t.Context(), s.next, s.caller())
+	done(t.Context(), response)
+	must(t, response.Err)
+	err := s.operator().Retry(t.Context(), parked.Seq)
+	if _, refused := errors.AsType[*journal.StatusError](err); !refused || !strings.Contains(err.Error(), "next has got a later write of attachment 1, entry 2,") {
+		t.Errorf("a retry: %v", err)
+	}
+	must(t, s.operator().Skip(t.Context(), parked.Seq))
+	s.drained(t, state.JournalSkipped, state.JournalApplied)
+	for _, at := range []upstream.Tracker{s.main, s.next} {
+		if got := s.attachments(t, at, "1")[0].Summary; got != "second" {
+			t.Errorf("a tracker has %q", got)
+		}
+	}
+	status, err := j.Status(t.Context())
+	must(t, err)
+	if back := status.Outlook(journal.Scope{Rule: "all", Rules: []string{"all"}, Receiver: "next", Replicates: true}); back.State != journal.OutlookUnsafe || !strings.Contains(back.String(), "skipped entry 1") {
+		t.Errorf("going back is %s", back)
+	}
+}
+
 // TestServiceNamesTheCaller: a comment that is made with the key of the service says for whom.
 func TestServiceNamesTheCaller(t *testing.T) {
 	s := set(t)
@@ -583,15 +643,19 @@ func TestServiceNamesTheCaller(t *testing.T) {
 		return nil
 	}, nil)
 	j := s.start(t)
-	for i, label := range []string{"robot", "other", ""} {
+	long := strings.Repeat("é", mapping.MaxComment)
+	for i, label := range []string{"robot", "other", "", "other"} {
 		call := attach(t, []string{"1"}, fmt.Sprint("number ", i), "content")
 		call.CreateAttachment.Comment = new("mine")
+		if i == 3 {
+			call.CreateAttachment.Comment = &long
+		}
 		intent := intent(call)
 		intent.Caller = label
 		must(t, s.make(t, j, intent).Err)
 	}
 	s.drained(t, state.JournalApplied)
-	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)"}
+	want := []string{"mine", "mine\n\n(Copied from main for other.)", "mine\n\n(Copied from main for a caller without a name.)", long}
 	if fmt.Sprintf("%q", comments) != fmt.Sprintf("%q", want) {
 		t.Errorf("got %q, want %q", comments, want)
 	}

@@ -98,6 +98,8 @@ type Journal struct {
 	shown *otter.Cache[int64, *upstream.Caller]
 	// missed counts writes that passed unrecorded, and late counts outcomes that could not be committed in time.
 	missed, late atomic.Int64
+	// wake names lanes in which something may be due.
+	wake chan string
 	// away is whether the store could not be read at the last attempt.
 	away atomic.Bool
 
@@ -117,7 +119,7 @@ const (
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
-		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(),
+		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
 		leases: locks{held: map[string]chan struct{}{}}, turns: newTurns(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
 		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
 			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),

@@ -17,20 +17,14 @@ type Operator struct {
 	Actor, Reason string
 }
 
-// StatusError says that an entry is not in a status in which it can be changed so.
-type StatusError struct {
-	Seq    int64
-	Status state.JournalStatus
-	Action string
-}
+// StatusError says why an entry is not changed as an operator wants.
+type StatusError struct{ Why string }
 
 // Error implements error.
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("entry %d is %s; there is nothing to %s", e.Seq, e.Status, e.Action)
-}
+func (e *StatusError) Error() string { return e.Why }
 
 // Retry has a parked entry tried again. A create whose outcome at the target is not known is looked for there again; any other write is
-// copied.
+// copied, unless it would overwrite a later one.
 func (o *Operator) Retry(ctx context.Context, seq int64) error {
 	return o.change(ctx, seq, "retry", state.JournalParked, func(e *state.JournalEntry) {
 		e.Status, e.Reason, e.Attempts, e.Next = state.JournalPending, "", 0, time.Time{}
@@ -61,12 +55,17 @@ func (o *Operator) change(ctx context.Context, seq int64, verb string, from stat
 		return err
 	}
 	if e.Status != from {
-		return &StatusError{Seq: seq, Status: e.Status, Action: verb}
+		return &StatusError{fmt.Sprintf("entry %d is %s; there is nothing to %s", seq, e.Status, verb)}
 	}
 	change(&e)
 	record := state.Record{Actor: o.Actor, Action: verb + " an entry of the journal", Reason: o.Reason}
-	if err = o.Store.PutJournal(ctx, e, from, record); errors.Is(err, state.ErrNotFound) {
-		err = &StatusError{Seq: seq, Status: "no longer " + from, Action: verb}
+	err = o.Store.PutJournal(ctx, e, from, record)
+	if errors.Is(err, state.ErrNotFound) {
+		return &StatusError{fmt.Sprintf("entry %d is no longer %s; there is nothing to %s", seq, from, verb)}
+	}
+	if later, overtaken := errors.AsType[*state.OvertakenError](err); overtaken {
+		return &StatusError{fmt.Sprintf("%s has got a later write of %s, entry %d, which a copy of entry %d would overwrite: make by hand there what is missing, then skip it",
+			e.Receiver, e.Lane, later.By, seq)}
 	}
 	return err
 }

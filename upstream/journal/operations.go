@@ -122,9 +122,10 @@ func attachmentCreate(create *mapping.AttachmentCreate) operation {
 			})
 		},
 		matches: func(ctx context.Context, at side, added []thing) (fit []thing, err error) {
+			name := trimmed(create.FileName)
+			name = name[strings.LastIndexAny(name, `/\`)+1:] // trackers cut the path
 			for _, one := range added {
-				// Trackers cut the path of a file name and a long summary.
-				same := strings.HasSuffix(trimmed(create.FileName), trimmed(&one.FileName)) && strings.HasPrefix(trimmed(create.Summary), trimmed(&one.Summary))
+				same := shownAs(name, one.FileName, strings.HasSuffix) && shownAs(trimmed(create.Summary), one.Summary, strings.HasPrefix)
 				if same {
 					same, err = at.hasContent(ctx, one.ID, create.Data)
 				}
@@ -187,6 +188,12 @@ func matchNew(sent []mapping.FlagChange, added []thing) (first []thing) {
 		added = slices.Delete(added, i, i+1)
 	}
 	return first
+}
+
+// shownAs reports whether trackers may show a text as another one, or as such a part of it: they keep 255 characters or bytes.
+func shownAs(text, shown string, isPart func(text, part string) bool) bool {
+	text, shown = trimmed(&text), trimmed(&shown)
+	return text == shown || len(shown) > 250 && isPart(text, shown)
 }
 
 // trimmed is a text as trackers keep it.

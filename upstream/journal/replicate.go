@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// poll is how often the store is asked for what is due.
-	poll = 100 * time.Millisecond
+	// poll is how often the store is asked for all that is due: what other processes have written, and what is due again.
+	poll = 250 * time.Millisecond
+	// gather is how long the replicator waits for more lanes after one, so that many writes at a time cost one question.
+	gather = 5 * time.Millisecond
 	// maxDue is the maximum number of lanes of one question.
 	maxDue = 100
 	// maxTurn is how many entries of a lane are copied before other lanes get their turn.
@@ -26,15 +28,21 @@ func (j *Journal) replicate(life context.Context) {
 	var copying errgroup.Group
 	copying.SetLimit(j.settings.Load().Workers)
 	defer func() { _ = copying.Wait() }()
-	var tidied time.Time
+	var lanes []string
+	var tidied, all time.Time
 	for {
 		if time.Since(tidied) > tidyEvery {
 			j.tidy(life)
 			tidied = time.Now()
 		}
 		begun := time.Now()
-		due := j.due(life, "")
-		next := time.Now().Add(max(poll, 10*time.Since(begun))) // many entries take long to look through
+		if begun.After(all) {
+			lanes = nil
+		}
+		due := j.due(life, lanes...)
+		if lanes == nil {
+			all = time.Now().Add(max(poll, 10*time.Since(begun))) // many entries take long to look through
+		}
 		for _, e := range due {
 			names := state.CopyLeases(e)
 			if j.leases.try(names) != nil {
@@ -45,17 +53,40 @@ func (j *Journal) replicate(life context.Context) {
 				return nil
 			})
 		}
-		if !upstream.Pause(life, time.Until(next)) {
+		if lanes = j.woken(life, time.Until(all)); life.Err() != nil {
 			return
 		}
 	}
 }
 
-// due returns the entries to copy, of a lane or of all. There is none while copying is paused or the store is away.
-func (j *Journal) due(life context.Context, lane string) []state.JournalEntry {
+// woken waits for lanes in which something may be due, at most for a time.
+func (j *Journal) woken(life context.Context, most time.Duration) (lanes []string) {
+	select {
+	case <-life.Done():
+	case <-time.After(most):
+	case lane := <-j.wake:
+		lanes = []string{lane}
+		upstream.Pause(life, gather)
+		for len(j.wake) > 0 {
+			lanes = append(lanes, <-j.wake)
+		}
+	}
+	return lanes
+}
+
+// poke has the replicator look at a lane. If it is too busy to listen, it finds the lane later.
+func (j *Journal) poke(lane string) {
+	select {
+	case j.wake <- lane:
+	default:
+	}
+}
+
+// due returns the entries to copy, of some lanes or of all. There is none while copying is paused or the store is away.
+func (j *Journal) due(life context.Context, lanes ...string) []state.JournalEntry {
 	ctx, cancel := context.WithTimeout(life, storeTimeout)
 	defer cancel()
-	due, err := j.store.DueJournal(ctx, maxDue, lane)
+	due, err := j.store.DueJournal(ctx, maxDue, lanes...)
 	away := err != nil
 	if life.Err() != nil || j.away.Swap(away) == away {
 		return due
@@ -76,6 +107,9 @@ func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []
 		if !noted {
 			return
 		}
+		if e.Made != "" {
+			j.poke(e.Made)
+		}
 		next := j.due(life, e.Lane)
 		if len(next) == 0 {
 			return
@@ -86,6 +120,7 @@ func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []
 		}
 	}
 	j.leases.unlock(leases)
+	j.poke(e.Lane)
 }
 
 // advance does what the first entry of a lane needs. It reports whether what became of that was noted.

@@ -121,6 +121,9 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	if w.commit(context.WithoutCancel(ctx), response) && refused {
 		w.journal.removeContent(w.settings, w.entries[0].Spool)
 	}
+	for _, e := range w.entries {
+		w.journal.poke(e.Lane)
+	}
 }
 
 func (w *write) each(status state.JournalStatus, reason string) {
@@ -188,7 +191,7 @@ func (w *write) carriedOut(document *mapping.Document) error {
 	switch {
 	case err != nil:
 	case create:
-		w.created(ids)
+		w.created(ids, document.PathWon)
 	case len(ids) == 0:
 		w.each(state.JournalRefused, "the tracker has changed nothing")
 	default:
@@ -197,9 +200,15 @@ func (w *write) carriedOut(document *mapping.Document) error {
 	return err
 }
 
-// created notes the new objects, one for each entry.
-func (w *write) created(ids []int64) {
-	if len(ids) != len(w.entries) {
+// created notes the new objects, one for each entry. Where the bug of the path has won, only the first of several bugs has got the attachment: the
+// lanes of the others must not stop, since the caller may have no access to them.
+func (w *write) created(ids []int64, pathWon bool) {
+	switch {
+	case len(ids) == len(w.entries):
+	case pathWon && len(ids) == 1:
+		w.each(state.JournalRefused, "only the bug of the path got the attachment")
+		w.entries[0].Status, w.entries[0].Reason = state.JournalPending, ""
+	default:
 		w.each(state.JournalParked, fmt.Sprintf("the response names %d new objects, and %d were asked for", len(ids), len(w.entries)))
 		return
 	}

@@ -61,8 +61,8 @@ func TestUnknownCreateThatTheTrackerHasChanged(t *testing.T) {
 		want   state.JournalStatus
 	}{
 		"file name and summary": {func(*mapping.AttachmentCreate) {}, state.JournalApplied},
-		"another file":          {func(made *mapping.AttachmentCreate) { made.FileName = new("other.txt") }, state.JournalParked},
-		"another summary":       {func(made *mapping.AttachmentCreate) { made.Summary = new("other") }, state.JournalParked},
+		"another file":          {func(made *mapping.AttachmentCreate) { made.FileName = new("le.txt") }, state.JournalParked},
+		"another summary":       {func(made *mapping.AttachmentCreate) { made.Summary = new("long") }, state.JournalParked},
 		"content": {func(made *mapping.AttachmentCreate) {
 			made.Data = attach(t, nil, "", "other line ends").CreateAttachment.Data
 		}, state.JournalParked},
@@ -203,14 +203,16 @@ func TestOutcomeOfEachObject(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call     upstream.Call
 		response string
+		pathWon  bool
 		want     []state.JournalStatus
 	}{
 		"one attachment twice": {
 			upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{1, 1}, Summary: new("s")}},
-			`{}`, []state.JournalStatus{state.JournalPending},
+			`{}`, false, []state.JournalStatus{state.JournalPending},
 		},
-		"no flag type":   {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, []state.JournalStatus{state.JournalRefused}},
-		"one bug of two": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, []state.JournalStatus{state.JournalParked, state.JournalParked}},
+		"no flag type":        {upstream.Call{Operation: mapping.OpUpdateFlagTypes, UpdateFlagTypes: types}, `{"flagtypes":[]}`, false, []state.JournalStatus{state.JournalRefused}},
+		"the bug of the path": {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, true, []state.JournalStatus{state.JournalPending, state.JournalRefused}},
+		"one bug of two":      {attach(t, []string{"1", "2"}, "s", "c"), `{"ids":[70]}`, false, []state.JournalStatus{state.JournalParked, state.JournalParked}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := set(t)
@@ -220,7 +222,9 @@ func TestOutcomeOfEachObject(t *testing.T) {
 			defer cancel()
 			done, err := j.Begin(ctx, intent(tt.call))
 			must(t, err)
-			done(t.Context(), upstream.Response{Document: mapping.NewDocument([]byte(tt.response))})
+			document := mapping.NewDocument([]byte(tt.response))
+			document.PathWon = tt.pathWon
+			done(t.Context(), upstream.Response{Document: document})
 			all, err := s.store.JournalOf(t.Context(), 10, true)
 			must(t, err)
 			var got []state.JournalStatus

@@ -116,3 +116,27 @@ func TestCreateExpires(t *testing.T) {
 		}
 	})
 }
+
+// TestOldestCreatesGiveWay where there are too many that have ended.
+func TestOldestCreatesGiveWay(t *testing.T) {
+	s := open(t, memory)
+	clock := newClock(s)
+	_, _, err := s.BeginCreate(t.Context(), someKey, someContent)
+	must(t, err)
+	must(t, s.write(t.Context(), "filling the table", func(tx *session) {
+		for i := range 16_386 {
+			key := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+			tx.exec("INSERT INTO portico_creates (fingerprint, content, begun_at, running) VALUES (?, ?, ?, ?)", key[:], key[:], noon.Add(time.Duration(i)*time.Millisecond), i == 0)
+		}
+	}))
+	clock.pass(time.Minute)
+	_, _, err = s.BeginCreate(t.Context(), sha256.Sum256(nil), someContent)
+	must(t, err)
+	oldest := sha256.Sum256([]byte{0, 0})
+	if known, _, err := s.BeginCreate(t.Context(), oldest, someContent); !known.Running || err != nil {
+		t.Errorf("the oldest one, which is running, is %+v, %v", known, err)
+	}
+	if got := count(t, s, "portico_creates"); got != 16_384+3 {
+		t.Errorf("%d are kept, want 16384, two that are running, and the new one", got)
+	}
+}

@@ -86,9 +86,12 @@ func WriteLeases(entries []JournalEntry) []string {
 	return slices.Compact(names)
 }
 
-// uncopied selects whether a tracker has still to get copies of a lane or of the object itself. Those that a kill has stopped do not count.
-const uncopied = "SELECT EXISTS (SELECT 1 FROM portico_journal WHERE " + unfinished + ` AND status <> 'parked' AND receiver = ? AND (lane = ? OR made <> '' AND made = ?))
+// uncopied selects whether a tracker has still to get copies of a lane or of the object itself: apart, so that SQLite uses an index for each.
+// Those that a kill has stopped do not count.
+const uncopied = "SELECT (EXISTS (" + waiting + "lane = ?) OR EXISTS (" + waiting + `made <> '' AND made = ?))
 	AND NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE killed_to = ?)`
+
+const waiting = "SELECT 1 FROM portico_journal WHERE " + unfinished + " AND status <> 'parked' AND receiver = ? AND "
 
 // BeginJournal commits the intents of one write and takes the leases of its lanes. It returns false while another holder has one of
 // them, and while the target has still to get the attachment of an update, or a copy of an earlier one, which would overwrite it: rules do not move a
@@ -99,7 +102,7 @@ func (s *Store) BeginJournal(ctx context.Context, holder string, lasts time.Dura
 		for i := range entries {
 			e := &entries[i]
 			e.Status, e.Begun, e.Lane = JournalBegun, fromMicros(micros(s.now())), name(e.Lane)
-			if e.Operation == mapping.OpUpdateAttachments && one[bool](tx, uncopied, e.Target, e.Lane, e.Lane, e.Target) {
+			if e.Operation == mapping.OpUpdateAttachments && one[bool](tx, uncopied, e.Target, e.Lane, e.Target, e.Lane, e.Target) {
 				tx.fail(errHeld)
 			}
 			e.Seq = one[int64](tx, `INSERT INTO portico_journal (lane, operation, target, receiver, rule, caller, status, begun_at, request, spool)
@@ -154,13 +157,29 @@ func (s *session) putEntry(e *JournalEntry, from JournalStatus, now time.Time) (
 		name(e.Made), e.Status, e.Reason, e.Attempts, e.Next, e.Ended, e.Request, e.Spool, e.Attempt, e.Seq, e.Lane, from)
 }
 
+// OvertakenError says that the receiver of a parked update has got a later write of its object since. Its bug has moved to another product, or
+// the rules have gone on without it.
+type OvertakenError struct {
+	// By is the number of the later write.
+	By int64
+}
+
+// Error implements error.
+func (e *OvertakenError) Error() string { return fmt.Sprintf("entry %d is a later write", e.By) }
+
 // PutJournal stores what has changed of an entry whose status was from, except for its attempt. With an action it leaves an audit record. ErrNotFound says that the
-// entry has another status by now.
+// entry has another status by now, an *OvertakenError that a parked update would overwrite a later one if it were copied.
 func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStatus, record Record) error {
 	record.Subject = fmt.Sprintf("entry %d (%s)", e.Seq, e.Lane)
 	return s.record(ctx, "changing an entry of the journal", record, func(tx *session) {
 		// An attempt may have begun since e was read.
 		e.Attempt = one[[]byte](tx, "SELECT attempt FROM portico_journal WHERE seq = ?"+tx.forUpdate, e.Seq)
+		if from == JournalParked && e.Status == JournalPending && e.Operation == mapping.OpUpdateAttachments {
+			later := list[int64](tx, "SELECT seq FROM portico_journal WHERE lane = ? AND seq > ? AND target = ? AND status <> 'refused' LIMIT 1", e.Lane, e.Seq, e.Receiver)
+			if len(later) > 0 {
+				tx.fail(&OvertakenError{later[0]})
+			}
+		}
 		if tx.putEntry(&e, from, s.now()) == 0 {
 			tx.fail(ErrNotFound)
 		}
@@ -171,17 +190,25 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 	})
 }
 
-// DueJournal returns the first unfinished entry of each lane that is due and not parked, of one lane or, without one, of all. It leaves out those whose object an
+// DueJournal returns the first unfinished entry of each lane that is due and not parked, of some lanes or of all. It leaves out those whose object an
 // unfinished create has still to make, and intents of writes under way. While copying is paused there is none.
-func (s *Store) DueJournal(ctx context.Context, limit int, lane string) ([]JournalEntry, error) {
-	first, args := "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" GROUP BY lane", []any{s.now()}
-	if lane != "" {
-		first, args = "SELECT MIN(seq) FROM portico_journal WHERE "+unfinished+" AND lane = ?", []any{lane, s.now()}
+func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]JournalEntry, error) {
+	first := "SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " GROUP BY lane"
+	if len(lanes) > 0 {
+		first = "SELECT (SELECT MIN(seq) FROM portico_journal WHERE " + unfinished + " AND lane = column1) FROM (VALUES " + repeated("(?)", len(lanes)) + ") AS lanes"
 	}
 	return s.entries(ctx, limit, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq`, args...)
+		ORDER BY seq`, append(keys(lanes), s.now())...)
+}
+
+// keys are names as parameters.
+func keys(names []string) (all []any) {
+	for _, each := range names {
+		all = append(all, name(each))
+	}
+	return all
 }
 
 // CopyLeases names the leases that copying an entry needs. What a write makes meanwhile could be taken for what an unknown outcome has made.
@@ -234,10 +261,7 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
 	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
-		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nil
-	}
-	for _, lane := range made {
-		args = append(args, name(lane))
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
 	}
 	all, err := s.entries(ctx, limit, unfinished+" AND "+where+" ORDER BY seq DESC", args...)
 	slices.Reverse(all)
@@ -298,19 +322,33 @@ func (s *Store) JournalOverview(ctx context.Context, limit int) (o JournalOvervi
 	return o, failed("reading the journal", in.err)
 }
 
-// stoppedLanes selects the lanes with a parked entry, and those of the objects that creates in such lanes have made.
-const stoppedLanes = `(SELECT lane FROM portico_journal WHERE status = 'parked'
-	UNION SELECT made FROM portico_journal WHERE made <> '' AND ` + unfinished + ` AND lane IN (SELECT lane FROM portico_journal WHERE status = 'parked'))`
+// withMoved begins a statement about unfinished entries whose writes move, or whose rule is gone: those of rules that stay do not count. stopped
+// are the lanes with a parked one of them, and those of the objects that creates in such lanes have made.
+func withMoved(staying []string) (statement string, args []any) {
+	moves := "1 = 1"
+	if len(staying) > 0 {
+		moves = "rule NOT IN (" + repeated("?", len(staying)) + ")"
+	}
+	return "WITH moved AS (SELECT seq, lane, made, receiver, status FROM portico_journal WHERE " + unfinished + " AND " + moves + `),
+		parked AS (SELECT lane FROM moved WHERE status = 'parked'),
+		stopped AS (SELECT lane FROM parked UNION SELECT made FROM moved WHERE made <> '' AND lane IN (SELECT lane FROM parked)) `, keys(staying)
+}
 
 // ToCopy is what a tracker has still to get: how many entries, without those of lanes that wait for an operator, and how many such lanes. Last is the
 // highest number of any entry.
-type ToCopy struct{ Open, Parked, Last int64 }
+type ToCopy struct {
+	Open, Parked, Last int64
+	Paused             bool
+}
 
-// JournalToCopy counts what a tracker has still to get, of the entries up to a number.
-func (s *Store) JournalToCopy(ctx context.Context, receiver string, upTo int64) (ToCopy, error) {
-	return readOne[ToCopy](ctx, s, "reading the journal", `SELECT COUNT(*),
-		(SELECT COUNT(DISTINCT lane) FROM portico_journal WHERE status = 'parked' AND receiver = ?), (SELECT COALESCE(MAX(seq), 0) FROM portico_journal)
-		FROM portico_journal WHERE `+unfinished+` AND receiver = ? AND seq <= ? AND lane NOT IN `+stoppedLanes, receiver, receiver, upTo)
+// JournalToCopy counts what a tracker has still to get of the entries up to a number, without those of rules that stay.
+func (s *Store) JournalToCopy(ctx context.Context, receiver string, staying []string, upTo int64) (ToCopy, error) {
+	with, args := withMoved(staying)
+	return readOne[ToCopy](ctx, s, "reading the journal", with+`SELECT
+		(SELECT COUNT(*) FROM moved WHERE receiver = ? AND seq <= ? AND lane NOT IN (SELECT lane FROM stopped)),
+		(SELECT COUNT(DISTINCT lane) FROM moved WHERE status = 'parked' AND receiver = ?),
+		(SELECT COALESCE(MAX(seq), 0) FROM portico_journal), (SELECT paused FROM portico_journal_pause WHERE id = 1)`,
+		append(args, receiver, upTo, receiver)...)
 }
 
 // notPaused is true while copies are made.
@@ -362,12 +400,13 @@ func (s *session) parkKilled() {
 	s.exec("UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
 }
 
-// ParkBehind parks what waits behind parked copies to a tracker that gets the writes from now on.
-func (s *Store) ParkBehind(ctx context.Context, receiver string) error {
+// ParkBehind parks what waits behind parked copies to a tracker that gets the writes from now on, except those of rules that stay.
+func (s *Store) ParkBehind(ctx context.Context, receiver string, staying []string) error {
 	return s.write(ctx, "parking what waits behind parked entries", func(tx *session) {
-		tx.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+` AND receiver = ?
-			AND lane IN `+stoppedLanes,
-			"writes have moved without it to the tracker that was to get this copy: compare both trackers, then retry or skip it", receiver)
+		with, args := withMoved(staying)
+		tx.exec(with+`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked'
+			AND seq IN (SELECT seq FROM moved WHERE receiver = ? AND lane IN (SELECT lane FROM stopped))`,
+			append(args, "writes have moved without it to the tracker that was to get this copy: compare both trackers, then retry or skip it", receiver)...)
 	})
 }
 

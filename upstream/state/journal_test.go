@@ -45,7 +45,7 @@ func end(t *testing.T, s *Store, holder string, status JournalStatus, entries []
 // dueSeqs are the numbers of what is due.
 func dueSeqs(t *testing.T, s *Store) []int64 {
 	t.Helper()
-	due, err := s.DueJournal(t.Context(), 100, "")
+	due, err := s.DueJournal(t.Context(), 100)
 	must(t, err)
 	seqs := []int64{}
 	for _, e := range due {
@@ -329,7 +329,7 @@ func TestJournalTellsWhatIsLost(t *testing.T) {
 func TestCopyIsBegunByOne(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-		all, err := s.DueJournal(t.Context(), 10, "")
+		all, err := s.DueJournal(t.Context(), 10)
 		if must(t, err); len(all) != 1 {
 			t.Fatalf("%d are due", len(all))
 		}
@@ -403,10 +403,14 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 		second[0].Made = "attachment 8"
 		end(t, s, "a", JournalPending, second)
 		end(t, s, "a", JournalPending, begin(t, s, "a", "attachment 7", "attachment 8", "attachment 9"))
-		if got, err := s.JournalToCopy(t.Context(), "next", 100); got != (ToCopy{Open: 1, Parked: 1, Last: 5}) || err != nil {
+		if got, err := s.JournalToCopy(t.Context(), "next", nil, 100); got != (ToCopy{Open: 1, Parked: 1, Last: 5}) || err != nil {
 			t.Errorf("%+v (%v), want that the entry of attachment 9 is still copied", got, err)
 		}
-		must(t, s.ParkBehind(t.Context(), "next"))
+		must(t, s.ParkBehind(t.Context(), "next", []string{"all"}))
+		if due := dueSeqs(t, s); len(due) != 1 || len(overview(t, s).Stopped) != 1 {
+			t.Errorf("a move of another rule has left %d due", len(due))
+		}
+		must(t, s.ParkBehind(t.Context(), "next", nil))
 		all, err := s.JournalOf(t.Context(), 10, false)
 		must(t, err)
 		for _, e := range all {
@@ -420,8 +424,50 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 				lanes += count.Lanes
 			}
 		}
-		if got, err := s.JournalToCopy(t.Context(), "next", 100); lanes != got.Parked || err != nil {
+		if got, err := s.JournalToCopy(t.Context(), "next", nil, 100); lanes != got.Parked || err != nil {
 			t.Errorf("%d lanes are parked, %+v (%v)", lanes, got, err)
+		}
+	})
+}
+
+// TestARetryOverwritesNothing: the receiver of a parked update has got a later one since, as where the bug has moved to another product and back.
+func TestARetryOverwritesNothing(t *testing.T) {
+	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
+		write := func(operation mapping.Operation, target, receiver string, status JournalStatus) JournalEntry {
+			t.Helper()
+			e := []JournalEntry{intent("attachment 1")}
+			e[0].Operation, e[0].Target, e[0].Receiver = operation, target, receiver
+			taken, err := s.BeginJournal(t.Context(), "a", time.Minute, e)
+			if must(t, err); !taken {
+				t.Fatal("the lane is held")
+			}
+			end(t, s, "a", status, e)
+			return e[0]
+		}
+		retried := func(e JournalEntry, by int64) {
+			t.Helper()
+			e.Status = JournalPending
+			err := s.PutJournal(t.Context(), e, JournalParked, Record{Actor: "me", Action: "retry"})
+			if overtaken, ok := errors.AsType[*OvertakenError](err); ok != (by > 0) || ok && overtaken.By != by || !ok && err != nil {
+				t.Errorf("a retry of entry %d: %v", e.Seq, err)
+			}
+		}
+		create := write(mapping.OpCreateAttachment, "main", "next", JournalParked)
+		update := write(mapping.OpUpdateAttachments, "main", "next", JournalParked)
+		write(mapping.OpUpdateAttachments, "main", "next", JournalParked) // which overwrites as much
+		retried(update, 0)
+		must(t, s.PutJournal(t.Context(), update, JournalPending, Record{}))
+		write(mapping.OpUpdateAttachments, "next", "main", JournalRefused)
+		later := write(mapping.OpUpdateAttachments, "next", "main", JournalParked)
+		retried(update, later.Seq)
+		later.Status = JournalSkipped
+		must(t, s.PutJournal(t.Context(), later, JournalParked, Record{Actor: "me", Action: "skip"}))
+		retried(update, later.Seq)
+		retried(create, 0) // it overwrites nothing
+		last := write(mapping.OpUpdateAttachments, "main", "next", JournalParked)
+		retried(last, 0)
+		if e, err := s.JournalEntry(t.Context(), update.Seq); e.Status != JournalParked || err != nil {
+			t.Errorf("entry %d is %s (%v)", e.Seq, e.Status, err)
 		}
 	})
 }
@@ -430,7 +476,7 @@ func TestAParkedCreateStopsItsObject(t *testing.T) {
 func TestNoCopyBeginsInAPause(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1", "bug 2"))
-		due, err := s.DueJournal(t.Context(), 10, "")
+		due, err := s.DueJournal(t.Context(), 10)
 		if must(t, err); len(due) != 2 {
 			t.Fatalf("%d are due", len(due))
 		}
@@ -458,7 +504,7 @@ func TestACopyEndsThatWasParkedUnderWay(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		for _, c := range []struct{ outcome, want JournalStatus }{{JournalApplied, JournalApplied}, {JournalPending, JournalParked}} {
 			end(t, s, "a", JournalPending, begin(t, s, "a", "bug 1"))
-			due, err := s.DueJournal(t.Context(), 10, "")
+			due, err := s.DueJournal(t.Context(), 10)
 			if must(t, err); len(due) != 1 {
 				t.Fatalf("%d are due", len(due))
 			}

@@ -45,7 +45,7 @@ func TestJournalToCopyCountsWhatAMoveWaitsFor(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		check := func(receiver string, upTo, want, wantLast int64) {
 			t.Helper()
-			if got, err := s.JournalToCopy(t.Context(), receiver, upTo); err != nil || got.Open != want || got.Last != wantLast {
+			if got, err := s.JournalToCopy(t.Context(), receiver, nil, upTo); err != nil || got.Open != want || got.Last != wantLast {
 				t.Errorf("%+v up to %d, want %d and %d (%v)", got, upTo, want, wantLast, err)
 			}
 		}
@@ -60,8 +60,11 @@ func TestJournalToCopyCountsWhatAMoveWaitsFor(t *testing.T) {
 		behind := begin(t, s, "a", "bug 2") // behind the parked one
 		end(t, s, "a", JournalPending, behind)
 		check("next", 100, 1, 4)
-		if got, err := s.JournalToCopy(t.Context(), "next", 1); err != nil || got.Parked != 1 {
-			t.Errorf("%d lanes are parked (%v)", got.Parked, err)
+		must(t, s.StartJournal(t.Context(), Record{}))
+		for staying, want := range map[string]ToCopy{"other": {1, 1, 4, true}, "all": {0, 0, 4, true}} {
+			if got, err := s.JournalToCopy(t.Context(), "next", []string{"another", staying}, 100); err != nil || got != want {
+				t.Errorf("where %q stays: %+v, want %+v (%v)", staying, got, want, err)
+			}
 		}
 	})
 }

@@ -37,8 +37,8 @@ func processName() string {
 
 // moving are writes that another table sends to other trackers.
 type moving struct {
-	// rules are the names of those that decide them now.
-	rules []string
+	// rules are the names of those that decide them now, staying those of the other rules.
+	rules, staying []string
 	// to are the trackers that get them.
 	to []string
 }
@@ -58,6 +58,8 @@ func movedWrites(before Table, from [2]string, after Table, to [2]string) (m mov
 			m.rules = append(m.rules, rule.Name)
 		} else if present[i] != next[i] {
 			m.rules, m.to = append(m.rules, rule.Name), append(m.to, next[i])
+		} else {
+			m.staying = append(m.staying, rule.Name)
 		}
 	}
 	if !sameScopes {
@@ -117,7 +119,7 @@ func (s *Switchover) move(
 // highest number.
 func (s *Switchover) toCopy(ctx context.Context, moved moving, upTo int64) (all state.ToCopy, err error) {
 	for _, tracker := range moved.to {
-		one, err := s.store.JournalToCopy(ctx, tracker, upTo)
+		one, err := s.store.JournalToCopy(ctx, tracker, moved.staying, upTo)
 		if err != nil {
 			return all, err
 		}
@@ -151,12 +153,15 @@ func (s *Switchover) drain(ctx context.Context, version int64, moved moving, par
 		case len(behind) > 0:
 			why = "these processes have not ended writes that move: " + strings.Join(behind, ", ")
 		case left.Open > 0:
-			why = fmt.Sprintf("writes that are not copied to the other tracker: %d; where copying is paused: portico migrate journal resume", left.Open)
+			why = fmt.Sprintf("writes that are not copied to the other tracker: %d", left.Open)
+			if left.Paused {
+				return &BarrierError{why + ", and copying is paused: portico migrate journal resume"}
+			}
 		case left.Parked > parked:
 			return &BarrierError{fmt.Sprintf("%d lanes of the journal wait for an operator that did not before: portico migrate journal list", left.Parked-parked)}
 		default:
 			for _, tracker := range moved.to { // a late copy could undo what is written there from now on
-				err = errors.Join(err, s.store.ParkBehind(ctx, tracker))
+				err = errors.Join(err, s.store.ParkBehind(ctx, tracker, moved.staying))
 			}
 			return err
 		}

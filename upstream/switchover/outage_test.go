@@ -143,3 +143,19 @@ func TestAKeyThatIsNotTakenIsTheTrackersToRefuse(t *testing.T) {
 		t.Error("it was carried out")
 	}
 }
+
+// TestNothingIsReadOnAGuess: the tracker that is asked first cannot say where a bug belongs. By what the other one says it
+// would be the first one's, and that may be wrong.
+func TestNothingIsReadOnAGuess(t *testing.T) {
+	b := openBench(t, moved(Rule{Products: []string{"P1"}}), always(PhaseOld, PhaseOld))
+	for product, want := range map[string]error{"P2": errDown, "P1": nil} {
+		b.beyond.extra = map[string]mapping.Place{"88": {Bug: 88, Product: product, Component: "C"}}
+		b.Switchover.memory = newMemory()
+		if answer := ofBugs("88").Make(t.Context(), b.Switchover, caller("k")); answer.Err != want {
+			t.Errorf("for a bug in %s: got %v, want %v", product, answer.Err, want)
+		}
+		if calls := b.old.taken(); len(calls) != 0 {
+			t.Errorf("for a bug in %s the old tracker was asked %v", product, calls)
+		}
+	}
+}

@@ -70,12 +70,14 @@ func (s *Switchover) followWrites(ctx context.Context, info *callInfo, writes []
 	}
 }
 
-// waits reports whether a write is not copied yet.
+// waits reports whether a write is not copied yet. The journal is asked once for a call.
 func (s *Switchover) waits(ctx context.Context, info *callInfo, w *written) bool {
-	if len(info.uncopied) == 0 {
-		info.uncopied, _ = s.ownUncopied(ctx, info)
+	is := func(one written) bool { return one.side == w.side && one.object == w.object }
+	if info.waiting == nil {
+		own, _ := s.ownUncopied(ctx, info)
+		info.waiting = append([]written{}, own...)
 	}
-	return slices.ContainsFunc(info.uncopied, func(one written) bool { return one.side == w.side && one.object == w.object })
+	return slices.ContainsFunc(info.uncopied, is) || slices.ContainsFunc(info.waiting, is)
 }
 
 // concerns reports whether a write shows in a read of an object.

@@ -87,6 +87,11 @@ func TestReadsFollowAWriteWhoseBugHasMoved(t *testing.T) {
 	for _, read := range reads {
 		b.wantBy(t, "k", read, "old", "before the write is copied")
 	}
+	// A read of it together with another caller's new attachment, which the journal was asked for first.
+	info := &callInfo{ruleSet: b.rules.Load(), caller: new(caller("k")), uncopied: []written{{object: attachmentNamed("9")}}}
+	if !b.waits(t.Context(), info, &written{object: attachmentNamed("31")}) || !b.waits(t.Context(), info, &info.uncopied[0]) || b.waits(t.Context(), info, &written{object: attachmentNamed("30")}) {
+		t.Errorf("what waits of the caller is %+v", info.waiting)
+	}
 }
 
 func TestTheLastWriteCounts(t *testing.T) {

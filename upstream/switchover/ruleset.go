@@ -59,8 +59,9 @@ type callInfo struct {
 	begun time.Time
 	// writeLookups counts the lookups of what earlier writes were about.
 	writeLookups int
-	// uncopied are writes of any caller that made what the call reads, and that are not copied yet.
-	uncopied []written
+	// uncopied are writes of any caller that made what the call reads, and that are not copied yet, waiting all such writes of the caller, nil before
+	// the journal was asked.
+	uncopied, waiting []written
 	// candidates are the rules that may have decided a write that is under way.
 	candidates []*Rule
 	// recorded says that the journal finds out an unknown outcome.

@@ -1,5 +1,7 @@
 package idmap
 
+import "strings"
+
 // names are the names of the new tracker by those that clients use, and the reverse.
 type names map[nameKey]string
 
@@ -9,6 +11,9 @@ type nameKey struct {
 	native bool
 	name   string
 }
+
+// flagList is the kind of a list of flags as changes have it: "review?(who@example.com), single+".
+const flagList Kind = "flags"
 
 func newNames(tables map[Kind]map[Name]Name) names {
 	n := names{}
@@ -36,5 +41,22 @@ func (n names) other(side Side, key nameKey) string {
 
 // client returns the name that clients use for one at one side.
 func (n names) client(side Side, kind Kind, name string) string {
+	if kind == flagList && side == NewSide {
+		return n.clientFlags(name)
+	}
 	return n.other(side, nameKey{kind, true, name})
+}
+
+func (n names) clientFlags(list string) string {
+	flags := strings.Split(list, ", ")
+	for i, flag := range flags {
+		flag, requestee, asked := strings.Cut(flag, "?(")
+		if asked {
+			flag, requestee = flag+"?", "("+n.client(NewSide, user, strings.TrimSuffix(requestee, ")"))+")"
+		}
+		if status := len(flag) - 1; status > 0 {
+			flags[i] = n.client(NewSide, FlagType, flag[:status]) + flag[status:] + requestee
+		}
+	}
+	return strings.Join(flags, ", ")
 }

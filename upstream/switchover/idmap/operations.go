@@ -67,6 +67,7 @@ var attachmentShape = &shape{members: members{
 	"flags": {each: &shape{members: members{
 		"id": {id: Flag}, "type_id": {id: FlagType}, "name": {name: FlagType}, "setter": {name: user}, "requestee": {name: user},
 	}}},
+	"changes": {members: members{"flagtypes.name": {each: &shape{name: flagList}}}},
 }}
 
 // flagTypeShape is that of a flag type and of the changes of one.

@@ -3,6 +3,7 @@ package idmap
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,14 @@ func (t *translation) text(kind Kind, text *string) {
 	}
 }
 
-func (t *translation) name(kind Kind, name *string) { *name = t.names.native(t.side, kind, *name) }
+// name translates a name. Neither rules nor the old tracker know one that only the new tracker has. Components of two products may have the same name.
+func (t *translation) name(kind Kind, name *string) {
+	named := *name
+	*name = t.names.native(t.side, kind, named)
+	if *name == named && kind != component && folded(t.names.client(t.side, kind, named)) != folded(named) {
+		t.err = failure(http.StatusNotFound, "There is no %q: only the new tracker has that name. Use the one that the old tracker has.", named)
+	}
+}
 
 // extra refuses a member of a dialect whose ids would reach the tracker as they are.
 func (t *translation) extra(extra mapping.Members) {

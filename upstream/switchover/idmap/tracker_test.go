@@ -49,8 +49,8 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 		},
 		{
 			"attachment update",
-			`{"attachments":[{"id":905,"changes":{"summary":{"removed":"905","added":"approval"}}}]}`,
-			`{"attachments":[{"id":5,"changes":{"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":905,"changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org), approval?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
+			`{"attachments":[{"id":5,"changes":{"flagtypes.name":{"removed":"","added":"review?(ann@example.com), review?(a-b@example.org), other+"},"summary":{"removed":"905","added":"approval"}}}]}`,
 			updating(5),
 		},
 		{
@@ -142,6 +142,33 @@ func TestTheOldTrackerKeepsItsIDsAndNames(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	check(t, nil, in.call.UpdateAttachments, &mapping.AttachmentUpdate{IDs: []int64{5, 12, 13}, Flags: []mapping.FlagChange{{Name: new("review")}}})
+}
+
+// TestANameOfTheNewTrackerIsRefused: the rules would take it for something else, and the old tracker does not know it.
+func TestANameOfTheNewTrackerIsRefused(t *testing.T) {
+	m := paired(t)
+	fields := func(f mapping.FlagTypeFields) upstream.Call {
+		return upstream.Call{Operation: mapping.OpCreateFlagType, CreateFlagType: &mapping.FlagTypeCreate{FlagTypeFields: f}}
+	}
+	flag := func(f mapping.FlagChange) upstream.Call {
+		return upstream.Call{Operation: mapping.OpUpdateAttachments, UpdateAttachments: &mapping.AttachmentUpdate{IDs: []int64{5}, Flags: []mapping.FlagChange{f}}}
+	}
+	for name, call := range map[string]upstream.Call{
+		"new product":     fields(mapping.FlagTypeFields{Inclusions: &mapping.Scopes{{Product: "new product"}}}),
+		"New Component":   fields(mapping.FlagTypeFields{Exclusions: &mapping.Scopes{{Product: "Other", Components: []string{"New Component"}}}}),
+		"new-editors":     fields(mapping.FlagTypeFields{GrantGroup: new("new-editors")}),
+		"approval":        flag(mapping.FlagChange{Name: new("approval")}),
+		"ann@example.org": flag(mapping.FlagChange{Requestee: new("ann@example.org")}),
+	} {
+		for side, refused := range map[idmap.Side]bool{idmap.OldSide: false, idmap.NewSide: name != "New Component"} { // which another product may have
+			in := &inner{reply: text(`{}`)}
+			_, err := m.Tracker(string(side), in).Do(t.Context(), caller, call.Copy())
+			failed, _ := errors.AsType[*mapping.Error](err)
+			if got := failed != nil && failed.Reason == "unmapped-id" && failed.Status == http.StatusNotFound && strings.Contains(failed.Message, name) && in.call.Operation == ""; got != refused {
+				t.Errorf("%s at the %s tracker: %v", name, side, err)
+			}
+		}
+	}
 }
 
 func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {

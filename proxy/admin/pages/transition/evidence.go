@@ -94,22 +94,22 @@ type recorded struct {
 
 // check finds out the preconditions of steps. Nothing is asked where there are none.
 func (g *Gate) check(ctx context.Context, status switchover.Status, steps []switchover.Step) Plan {
-	var known *found
+	var known found
+	if slices.ContainsFunc(steps, changes) {
+		known.probes = g.probe(ctx, status)
+		known.report, known.err = g.Report(ctx)
+	}
 	var entries recorded
-	entries.Status, entries.err = g.Journal(ctx)
+	entries.Status, entries.err = g.Journal(ctx) // last, since a move leaves behind what is parked when it begins
 	plan := Plan{Version: status.Version, Steps: []Step{}}
 	for _, step := range steps {
 		checked := Step{
 			Rule: step.Rule.Name, From: step.From, To: step.To, Preconditions: []Precondition{},
 			GoingBack: status.GoingBack(step.From.Writes, step.Rule, entries.Status),
 		}
-		if ahead, back := step.Distance(); ahead+back > 0 {
-			if known == nil {
-				known = &found{probes: g.probe(ctx, status)}
-				known.report, known.err = g.Report(ctx)
-			}
+		if changes(step) {
 			to := status.Old
-			if ahead > 0 {
+			if ahead, _ := step.Distance(); ahead > 0 {
 				to = status.New
 				checked.Preconditions = append(known.compared(step.Rule),
 					precondition(needOnePhase, ahead == 1, "phases ahead at once: %d (limit 1)", ahead), g.credentials(), g.offsets())
@@ -124,6 +124,11 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 	}
 	plan.judge()
 	return plan
+}
+
+func changes(step switchover.Step) bool {
+	ahead, back := step.Distance()
+	return ahead+back > 0
 }
 
 // confirmations lists what only people can know about a step.
