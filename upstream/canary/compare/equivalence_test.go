@@ -314,7 +314,7 @@ func TestKindsKeepDifferencesApart(t *testing.T) {
 		{ClassValue, summary, object, `"a text"`, `"A Text"`, "letter case"}, {ClassValue, summary, object, `"a text"`, `"a  text "`, "white space"},
 		{ClassValue, summary, object, `"a < b"`, `"a &lt; b"`, "HTML escapes"}, {ClassValue, summary, object, `"a text"`, `"a t"`, "a shorter text"},
 		{ClassValue, summary, object, `"a text"`, `"a text, copied"`, "a longer text"}, {ClassValue, summary, object, `"a text"`, `"such a text"`, "a longer text"},
-		{ClassValue, summary, object, `"a text"`, `"a text<script>alert(1)</script>"`, "a longer text"},
+		{ClassValue, summary, object, `"a text"`, `"a text<script>alert(1)</script>"`, "a longer text with markup"},
 		{ClassValue, summary, object, `"http://a/x"`, `"http://b/x"`, "another host"}, {ClassValue, summary, object, `"a text"`, `""`, "an empty text"},
 		{ClassValue, summary, object, `"a text"`, `"another one"`, "at " + object + " another text"},
 		{ClassValue, summary, object, `"a text"`, `"another <b>one</b>"`, "at " + object + " another text"},

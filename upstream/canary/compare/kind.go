@@ -88,6 +88,9 @@ func changeOf(want, have string) string {
 	case strings.HasPrefix(want, have):
 		return "a shorter text"
 	case strings.HasPrefix(have, want), strings.HasSuffix(have, want):
+		if strings.ContainsAny(strings.Replace(have, want, "", 1), "<>&\"'`{}") { // a script is no suffix
+			return "a longer text with markup"
+		}
 		return "a longer text"
 	case sameBehindHost(want, have):
 		return "another host"
