@@ -239,7 +239,7 @@ func TestProbe(t *testing.T) {
 	wants(t, nil, exitOK, "tracker main: version 5.0.4", "check", "--probe", "--tracker", old)
 	named := writeFile(t, "c.yaml", "trackers: {main: {url: '"+old+"', dialect: bugzilla-5}}\n") // for which it does not look there
 	wants(t, nil, exitFailed, "set trackers.main.dialect to auto", "check", "--probe", "--config", named)
-	for _, want := range []string{"FAILED: cannot reach the tracker at ", "primary: main # "} {
+	for _, want := range []string{"FAILED: cannot reach the tracker at ", "sample: 1\n"} {
 		wants(t, nil, exitFailed, want, "check", "--print", "--probe", "--tracker", unusedURL())
 	}
 }
