@@ -64,6 +64,9 @@ func ParseRedis(text string) (Redis, error) {
 	if err != nil || (u.Scheme == "unix") != (u.Hostname() == "") {
 		return Redis{}, errors.New("the Redis address is not a URL of the form redis://host, rediss://host or unix:///path")
 	}
+	if number, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || number == 0) {
+		return Redis{}, errors.New("the Redis address has a port that is not one from 1 to 65535")
+	}
 	r, query := Redis{}, u.Query()
 	for name, values := range query {
 		switch name {

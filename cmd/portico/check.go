@@ -26,15 +26,17 @@ func checkCommand(env environment) *cobra.Command {
 	var shown, probed bool
 	o := output{env: env}
 	c := command("check --config FILE | --tracker URL", "check a configuration as start-up does", func(ctx context.Context, _ []string) error {
-		if shown && probed {
-			return usageError("--print and --probe exclude each other")
+		if shown && probed && !o.isText() {
+			return usageError("--print and --probe print one document each: give one of them, or --output text")
 		}
 		cfg, list, err := checked(flags, &o)
 		if err != nil {
 			return err
 		}
 		if shown {
-			return o.config(cfg)
+			if err := o.config(cfg); err != nil || !probed {
+				return err
+			}
 		}
 		list = append(list, summary(cfg)...)
 		if probed {
@@ -92,6 +94,9 @@ func summary(cfg config.Config) []entry {
 	for _, name := range config.SortedKeys(cfg.Trackers) {
 		role := map[string]string{cfg.Candidate: ", candidate", cfg.Primary: ", primary"}[name]
 		list = append(list, entry{"tracker", fmt.Sprintf("%s: %s (dialect %s%s)", name, config.RedactURL(cfg.Trackers[name].URL), cfg.Trackers[name].Dialect, role)})
+		for _, warning := range writesWarnings(cfg.Switchover.Rules, name, name == cfg.Candidate, cfg.Trackers[name].Dialect) {
+			list = append(list, entry{"warning", warning})
+		}
 	}
 	cached := "off"
 	if cfg.Cache.Scope != cache.ScopeOff {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -114,7 +115,11 @@ const runningTimeout = 3 * time.Second
 // adminURL is where the admin listener of a configuration is.
 func adminURL(cfg config.Config) string {
 	if cfg.Admin.TLS.On() {
-		return "https://" + cfg.Admin.Listen
+		host, port, _ := net.SplitHostPort(cfg.Admin.Listen)
+		if strings.Trim(host, "0.:") == "" {
+			host = "localhost" // no certificate is for all addresses
+		}
+		return "https://" + net.JoinHostPort(host, port)
 	}
 	return "http://" + cfg.Admin.Listen
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,7 @@ func commandLine(env environment) *cobra.Command {
 		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
+	root.SetFlagErrorFunc(flagError)
 	return root
 }
 
@@ -138,6 +139,17 @@ func unknownCommand(c *cobra.Command, word string) error {
 		names = append(names, subcommand.Name())
 	}
 	return usageError("there is no command %q%s", word, config.DidYouMean(word, names))
+}
+
+// flagError is a mistake in a flag, with the flag that was probably meant where there is none of that name.
+func flagError(c *cobra.Command, err error) error {
+	meant := ""
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		meant = config.DidYouMean(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), names)
+	}
+	return usageError("%w%s", err, meant)
 }
 
 // command makes a command. It takes one argument for each word of use between its name and its first flag.

@@ -81,8 +81,8 @@ func TestUsage(t *testing.T) {
 		{"-h", exitOK, "\n  portico [command]\n", ""},
 		{"canary", exitUsage, "", "\n  portico canary [command]\n"},
 		{"canary verdit", exitUsage, "", `portico canary: there is no command "verdit"; did you mean "verdict"?`},
-		{"serve --lisen 127.0.0.1:0", exitUsage, "", "unknown flag: --lisen"},
-		{"serve -listen 127.0.0.1:0", exitUsage, "", "unknown shorthand flag: 'l' in -listen"},
+		{"serve --lisen 127.0.0.1:0", exitUsage, "", `did you mean "listen"?`},
+		{"serve -lisen 127.0.0.1:0", exitUsage, "", `did you mean "listen"?`},
 		{"chek", exitUsage, "", `there is no command "chek"; did you mean "check"?`},
 		{"check --no-such-flag", exitUsage, "", "no-such-flag"},
 		{"check --tracker", exitUsage, "", "flag needs an argument"},
@@ -90,7 +90,7 @@ func TestUsage(t *testing.T) {
 		{"check --tracker http://a/ more", exitUsage, "", `unexpected argument "more"`},
 		{"check --tracker http://a/ --config f", exitUsage, "", "exclude each other"},
 		{"demo --listen x", exitFailed, "", "listen for clients: listen tcp: address x: missing port in address"},
-		{"check --print --probe --json --tracker http://a/", exitUsage, "", "exclude each other"},
+		{"check --print --probe --json --tracker http://a/", exitUsage, "", "one document each"},
 		{"check --tracker nonsense", exitFailed, "", "--tracker: trackers.main.url: nonsense: must begin with"},
 		{"tracker --listen nowhere --dialect bugzila", exitUsage, "", `unknown dialect "bugzila": known are bugzilla-5, bmo, harmony`},
 		{"tracker --listen 127.0.0.1:999999", exitFailed, "", "portico tracker: listen for tracker: "},
@@ -117,7 +117,7 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 		if c.HasParent() && (c.Short == "" || strings.HasSuffix(c.Short, ".")) {
 			t.Errorf("%s: %q", name, c.Short)
 		}
-		for _, args := range [][]string{append([]string{"help"}, words...), append(words, "--help"), append(words, "-h")} {
+		for _, args := range [][]string{append([]string{"help"}, words...), append(words, "--help"), append(words, "-h"), append(words, "-help")} {
 			if code, stdout, stderr := portico(t, nil, args...); code != exitOK || stderr != "" || !strings.Contains(stdout, "\n  "+name) {
 				t.Errorf("portico %q: exit %d\n%s%s", args, code, stdout, stderr)
 			}
@@ -138,14 +138,18 @@ func TestDefaultAddresses(t *testing.T) {
 	}
 }
 
-// TestCommandsAskTheListener: flags and arguments become one request.
+// TestCommandsAskTheListener: flags and arguments become one request. Flags may have one hyphen, and values stay what they are.
 func TestCommandsAskTheListener(t *testing.T) {
+	file := writeFile(t, "c.yaml", withTracker)
+	for _, args := range [][]string{{"check", "-config", file, "-redis", "redis://127.0.0.1:6379/0"}, {"check", "-config=" + file, "-print"}, {"check", "--config", file, "--print=false"}} {
+		wants(t, nil, exitOK, "http://tracker.example/", args...)
+	}
 	for args, want := range map[string]string{
-		"cache show --product P --component C --json":  `GET /cache?component=C&product=P`,
+		"cache show -product P -component C -json":     `GET /cache?component=C&product=P`,
 		"cache purge --product=P":                      `POST /cache/purge?product=P`,
 		"canary findings --caller c --path x --json":   `GET /canary/findings.json?caller=c&path=x`,
 		"canary fixed a b --actor c --reason d --json": `POST /canary/judgements/fixed {"actor":"c","reason":"d","signatures":["a","b"],"until":""}`,
-		"canary sampling --sticky --sample 0.5":        `POST /canary/sampling {"default":0.5,"sticky":true}`,
+		"canary sampling -sticky -sample 0.5":          `POST /canary/sampling {"default":0.5,"sticky":true}`,
 	} {
 		asked := ""
 		listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +184,7 @@ func TestCheckPrintsProblemsAndExitsOne(t *testing.T) {
 	code, stdout, stderr := portico(t, []string{"PORTICO_LISTN=:80"}, "check", "--config", file)
 	want := file + `:2:1: unknown key "lisen"; did you mean "listen"?` + "\n" +
 		file + `:3:14: log.level: "loud" is not one of debug, info, warn, error` + "\n" +
-		"PORTICO_LISTN: no key has this name\n"
+		`PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?` + "\n"
 	if code != exitFailed || stdout != "" || stderr != want {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
 	}
@@ -235,7 +239,9 @@ func TestProbe(t *testing.T) {
 	wants(t, nil, exitOK, "tracker main: version 5.0.4", "check", "--probe", "--tracker", old)
 	named := writeFile(t, "c.yaml", "trackers: {main: {url: '"+old+"', dialect: bugzilla-5}}\n") // for which it does not look there
 	wants(t, nil, exitFailed, "set trackers.main.dialect to auto", "check", "--probe", "--config", named)
-	wants(t, nil, exitFailed, "FAILED: cannot reach the tracker at ", "check", "--probe", "--tracker", unusedURL())
+	for _, want := range []string{"FAILED: cannot reach the tracker at ", "sample: 1\n"} {
+		wants(t, nil, exitFailed, want, "check", "--print", "--probe", "--tracker", unusedURL())
+	}
 }
 
 func TestProbeOfRedis(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"portico/cmd/portico/config"
+	"portico/mapping"
+	"portico/proxy/admin"
 	"portico/proxy/admin/pages/transition"
 	"portico/upstream/state"
 	"portico/upstream/switchover"
@@ -142,6 +144,7 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 	if err != nil {
 		return err
 	}
+	warnOfWrites(ctx, a, status, next)
 	changes, changed := diffLines(tableLines(status.Table), tableLines(next))
 	result := map[string]any{"version": status.Version, "changed": changed, "rules": changes}
 	var plan transition.Plan
@@ -191,6 +194,29 @@ func loadRules(env environment, file string, callers []string) (switchover.Table
 	}
 	table, problems := config.LoadRules(file, content, callers)
 	return table, env.tell(problems)
+}
+
+// writesWarnings returns a line for each rule that sends flag type writes to the new tracker, or to the old one, where its dialect has none.
+func writesWarnings(rules []switchover.Rule, tracker string, toNew bool, dialect string) (warnings []string) {
+	if known, ok := mapping.DialectNamed(dialect); !ok || known.FlagTypeWrites {
+		return nil
+	}
+	for _, rule := range switchover.FlagTypeWriters(rules, toNew) {
+		warnings = append(warnings, fmt.Sprintf("rule %s sends flag type writes to tracker %s, which has none (dialect %s): they are refused", rule, tracker, dialect))
+	}
+	return warnings
+}
+
+// warnOfWrites prints which rules send flag type writes to a tracker that has none, as far as the dialects are known.
+func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) {
+	found, _ := read[struct {
+		Trackers map[string]admin.TrackerStatus
+	}](ctx, a, "/status")
+	for _, name := range []string{status.Old, status.New} {
+		for _, warning := range writesWarnings(next.Rules, name, name == status.New, found.Trackers[name].Dialect) {
+			fmt.Fprintln(a.env.stderr, "warning: "+warning)
+		}
+	}
 }
 
 // diffLines returns the lines of both lists, with "- " before those that go and "+ " before those that come.

@@ -121,5 +121,8 @@ func probeTracker(ctx context.Context, cfg config.Config, name string) (string, 
 	defer cancel()
 	found, err := bugzilla.Probe(ctx, name, options)
 	notes := append([]string{"version " + found.Version}, found.Notes...)
+	if !found.Known { // otherwise the summary has it
+		notes = append(notes, writesWarnings(cfg.Switchover.Rules, name, name == cfg.Candidate, found.Dialect.Name)...)
+	}
 	return strings.Join(notes, "; "), unreachable(err, "the tracker", "is it running? check trackers."+name+".url")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -152,7 +153,14 @@ func (r *replay) run(ctx context.Context, name string) (verdict.Verdict, error) 
 	defer stop()
 	var count atomic.Int64
 	r.options.Progress = func(n int) { count.Store(int64(n)) }
-	shown := r.env.progress(func() string { return fmt.Sprintf("%d exchanges", count.Load()) })
+	shown := r.env.progress(func() string {
+		text := fmt.Sprintf("%d exchanges", count.Load())
+		if about, err := file.Stat(); err == nil && about.Size() > 0 { // the size of a pipe is not known
+			at, _ := file.Seek(0, io.SeekCurrent)
+			text += fmt.Sprintf(", %d %% of the file", 100*at/about.Size())
+		}
+		return text
+	})
 	result, failed := recording.Replay(ctx, recording.NewReader(file).Next, r.options)
 	shown.stop()
 	if failed == nil || result.Sent > 0 {

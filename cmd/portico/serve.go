@@ -57,7 +57,7 @@ func recordCommand(env environment) *cobra.Command {
 		if err != nil {
 			return fmt.Errorf("open the recording: %w", err)
 		}
-		return errors.Join(record(ctx, env, cfg, flags, file, maxData), file.Close())
+		return record(ctx, env, cfg, flags, file, maxData)
 	})
 	c.Long = "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
 		"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
@@ -68,7 +68,8 @@ func recordCommand(env environment) *cobra.Command {
 	return c
 }
 
-// record serves, and records to a file. In the end it prints what became of the exchanges.
+// record serves, and records to a file, which it closes. In the end it prints what became of the exchanges, unless there were none because it
+// could not serve.
 func record(ctx context.Context, env environment, cfg config.Config, reload *config.Flags, file *os.File, maxData int) error {
 	var shown *progress
 	recorder := recording.NewRecorder(recording.RecorderOptions{To: file, MaxData: maxData, Failed: func(err error) {
@@ -87,9 +88,12 @@ func record(ctx context.Context, env environment, cfg config.Config, reload *con
 	served := service.Serve(ctx)
 	counts, failed := recorder.Close()
 	shown.stop()
+	if served != nil && counts.Written == 0 { // the file would be in the way of the next try
+		return errors.Join(served, failed, file.Close(), os.Remove(file.Name()))
+	}
 	fmt.Fprintf(env.stdout, "%d exchanges are in %s; %d of them cannot be made again, and say why.\n", counts.Written, file.Name(), counts.Unsendable)
 	for _, reason := range slices.Sorted(maps.Keys(counts.Dropped)) {
 		fmt.Fprintf(env.stdout, "Dropped: %d (%s).\n", counts.Dropped[reason], reason)
 	}
-	return errors.Join(served, failed)
+	return errors.Join(served, failed, file.Close())
 }

@@ -336,19 +336,22 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state.
+// TestNothingIsBuiltBeforeTheSocketsAreOpen: a second process in the place of one that runs stores no rules in its state, and leaves no
+// empty recording, which would be in the way of the next try.
 func TestNothingIsBuiltBeforeTheSocketsAreOpen(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer taken.Close()
-	store := filepath.Join(t.TempDir(), "state.db")
+	store, recording := filepath.Join(t.TempDir(), "state.db"), filepath.Join(t.TempDir(), "a.jsonl")
 	file := writeFile(t, "c.yaml", "listen: "+taken.Addr().String()+"\nadmin: {listen: 127.0.0.1:0}\nstate: sqlite:"+store+"\n"+withTwo)
-	code, stdout, stderr := portico(t, nil, "serve", "--config", file)
-	if !strings.HasPrefix(stderr, `{"time":`) {
-		t.Errorf("programs that read the log get %s", stderr)
-	}
-	if _, err := os.Stat(store); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use; choose another address") || !os.IsNotExist(err) {
-		t.Errorf("exit %d, the store: %v, said %s%s", code, err, stdout, stderr)
+	for made, args := range map[string][]string{store: {"serve"}, recording: {"record", "--out", recording}} {
+		code, stdout, stderr := portico(t, nil, append(args, "--config", file)...)
+		if args[0] == "serve" && !strings.HasPrefix(stderr, `{"time":`) {
+			t.Errorf("programs that read the log get %s", stderr)
+		}
+		if _, err := os.Stat(made); code != exitFailed || stdout != "" || !strings.Contains(stderr, "address already in use; choose another address") || !os.IsNotExist(err) {
+			t.Errorf("%s: exit %d, %s: %v, said %s%s", args, code, made, err, stdout, stderr)
+		}
 	}
 }
 

@@ -220,6 +220,10 @@ func TestPlanShowsEveryLine(t *testing.T) {
 				"to":{"reads":"new","writes":"old"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
 			return
 		}
+		if r.URL.Path == "/status" {
+			_, _ = w.Write([]byte(`{"trackers":{"a":{"dialect":"bmo"},"b":{"dialect":"bmo"}}}`))
+			return
+		}
 		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
 			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
 			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
@@ -228,7 +232,7 @@ func TestPlanShowsEveryLine(t *testing.T) {
 	const rules = "rules: [{name: stays, bugs: 1-5, percent: 10, reads: new, writes: old}, " +
 		"{name: comes, caller: robot, operation: attachment.get, reads: new, writes: old}, {name: rest, reads: new, writes: old}]\n"
 	file := writeFile(t, "rules.yaml", rules)
-	code, stdout, _ := portico(t, nil, "migrate", "plan", file, "--admin", listener)
+	code, stdout, stderr := portico(t, nil, "migrate", "plan", file, "--admin", listener)
 	want := `- gone: reads new, writes old, product "A, B"
   stays: reads new, writes old, bugs 1-5; 10 % of the callers
 - rest: reads old, writes old, everything
@@ -248,6 +252,9 @@ Apply it with: portico migrate apply ` + file + ` --version 3 --actor NAME --rea
 	command.Stdin = strings.NewReader(rules)
 	if output, err := command.Output(); command.ProcessState.ExitCode() != exitFailed || string(output) != strings.ReplaceAll(want, file, "-") {
 		t.Errorf("from standard input: %v\n%s", err, output)
+	}
+	if want := "warning: rule rest sends flag type writes to tracker a, which has none (dialect bmo): they are refused\n"; stderr != want {
+		t.Errorf("the warnings are %q", stderr)
 	}
 }
 

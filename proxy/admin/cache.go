@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 
 	"portico/cache"
@@ -20,7 +21,7 @@ type CacheView interface {
 }
 
 // CachePage returns the JSON API at /cache: GET ?product=P&component=C or ?key=K lists. POST to /cache/purge purges the product P of
-// product=P in the query or in a form, or everything without it.
+// product=P in the query or in a form, or everything without parameters and without a body.
 func CachePage(view CacheView) Page {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /cache", func(w http.ResponseWriter, r *http.Request) {
@@ -34,15 +35,18 @@ func CachePage(view CacheView) Page {
 		respond(w, map[string]any{"items": append([]cache.Item{}, items...)}, err)
 	})
 	mux.HandleFunc("POST /cache/purge", func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-		product := r.FormValue("product")
-		respond(w, map[string]any{"purged": cmp.Or(product, "everything")}, view.Purge(r.Context(), product))
+		product, err := productToPurge(w, r)
+		if err == nil {
+			err = view.Purge(r.Context(), product)
+		}
+		respond(w, map[string]any{"purged": cmp.Or(product, "everything")}, err)
 	})
 	return Page{Path: "/cache", Handler: mux}
 }
 
 // errUnclear is the error of a request, as opposed to those of the cache.
-var errUnclear = errors.New("the query needs product=P or key=K")
+var errUnclear = errors.New("nothing was done: GET /cache needs product=P or key=K in the query; POST /cache/purge takes product=P in the query or in a form, " +
+	"or nothing at all for everything")
 
 // respond writes a value as JSON, unless there is an error.
 func respond(w http.ResponseWriter, value map[string]any, err error) {
@@ -54,4 +58,18 @@ func respond(w http.ResponseWriter, value map[string]any, err error) {
 		status = http.StatusBadRequest
 	}
 	WriteJSON(w, status, value)
+}
+
+// productToPurge returns the product to purge, empty for everything. Because a purge of everything costs most, it requires a
+// request without parameters and without a body, and not one with parameters that are not understood.
+func productToPurge(w http.ResponseWriter, r *http.Request) (product string, err error) {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	err = r.ParseForm()
+	rest, _ := io.Copy(io.Discard, r.Body) // ParseForm has read a form to its end
+	product = r.Form.Get("product")
+	isOne := len(r.Form) == 1 && len(r.Form["product"]) == 1 && product != ""
+	if err != nil || rest > 0 || len(r.Form) > 0 && !isOne {
+		return "", errUnclear
+	}
+	return product, nil
 }

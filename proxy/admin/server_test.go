@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -354,21 +355,45 @@ func (f fakeCaches) LookupKey(context.Context, string) ([]cache.Item, error) { r
 
 func (f fakeCaches) Purge(_ context.Context, product string) error { return f.purge(product) }
 
-// TestPurge: the product that the query or a form names is purged, and everything without one.
+// TestPurge checks that exactly the named items are purged, and that an unclear request is refused.
 func TestPurge(t *testing.T) {
-	purged := ""
+	var purged []string
 	view := fakeCaches{purge: func(product string) error {
-		purged += "[" + product + "]"
+		purged = append(purged, product)
 		return nil
 	}}
-	for _, c := range []struct{ query, body, want string }{{"", "", "[]"}, {"?product=A%26B", "", "[A&B]"}, {"", "product=P", "[P]"}} {
-		purged = ""
+	const form = "application/x-www-form-urlencoded"
+	for _, c := range []struct{ query, kind, body, want string }{
+		{"", "", "", "everything"},
+		{"", form, "", "everything"},
+		{"?product=P", "", "", "P"},
+		{"", form, "product=P", "P"},
+		{"?product=A%26B", form, "", "A&B"},
+		{"?product=P", form, "product=P", ""},
+		{"?product=P&product=Q", "", "", ""},
+		{"?product=", "", "", ""},
+		{"", form, "product=", ""},
+		{"?Product=P", "", "", ""},
+		{"?product=P&component=C", "", "", ""},
+		{"?product=%zz", "", "", ""},
+		{"", "application/json", `{"product":"P"}`, ""},
+		{"?product=P", "application/json", `{"product":"Q"}`, ""},
+		{"", "", "product=P", ""},
+		{"", form, "product=" + strings.Repeat("x", 1<<20), ""},
+	} {
+		purged = nil
 		request := httptest.NewRequest(http.MethodPost, "/cache/purge"+c.query, strings.NewReader(c.body))
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if c.kind != "" {
+			request.Header.Set("Content-Type", c.kind)
+		}
 		response := httptest.NewRecorder()
 		admin.CachePage(view).Handler.ServeHTTP(response, request)
-		if response.Code != http.StatusOK || purged != c.want {
-			t.Errorf("%q with %q gives %d and purges %s: %s", c.query, c.body, response.Code, purged, response.Body)
+		want, status := []string{strings.ReplaceAll(c.want, "everything", "")}, http.StatusOK
+		if c.want == "" {
+			want, status = nil, http.StatusBadRequest
+		}
+		if response.Code != status || !slices.Equal(purged, want) {
+			t.Errorf("%q with %.40q (%s) gives %d and purges %q: %s", c.query, c.body, c.kind, response.Code, purged, response.Body)
 		}
 	}
 }

@@ -95,6 +95,7 @@ func places() []place {
 		{"proxy/rpc.go", "carryOutRPC", false, but(createType)},
 		{"upstream/switchover/operations.go", "Do", false, but(types, list, get)},
 		{"upstream/switchover/operations.go", "decideWrite", true, nil},
+		{"upstream/switchover/operations.go", "FlagTypeWriters", true, but(createType, updateTypes)},
 		{"upstream/switchover/writes.go", "record", true, but(attach)},
 		{"upstream/switchover/writes.go", "newAttachments", true, but(attach)},
 		{"upstream/switchover/idmap/operations.go", "call", false, but(createType, updateTypes, list, get, attach, update)},

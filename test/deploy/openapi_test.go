@@ -313,6 +313,7 @@ func TestEveryDescribedOperationHasAHandler(t *testing.T) {
 		ask(operators, http.MethodPost, "/journal/1/"+verb, signed, 0)
 	}
 	ask(operators, http.MethodPost, "/cache/purge?product=Demo", "", http.StatusOK)
+	ask(operators, http.MethodPost, "/cache/purge?nonsense=1", "", http.StatusBadRequest)
 	for path, item := range d.Paths {
 		for method := range item.methods() {
 			if !done[method+" "+path] {

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,6 +128,46 @@ func TestATrackersRetryAfterIsPassedOnAndHeeded(t *testing.T) {
 		f.get(t, user, "/rest/flag_type/TestProduct").ok(t, 200)
 		f.get(t, user, "/rest/bug/1").ok(t, 200)
 	}
+}
+
+func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	const rules = `
+  rules:
+    - {name: types, operation: [flag_type.create], product: [TestProduct], reads: new, writes: new}
+    - {name: files, operation: [attachment.create], reads: new, writes: new}
+    - {name: rest, reads: new, writes: old}
+`
+	old := process.Listen(t, process.Reference(t, tracker.Options{}))
+	bmo := process.Listen(t, process.Reference(t, tracker.Options{Dialect: tracker.DialectBMO}))
+	config := func(dialect, rules string) string {
+		return fmt.Sprintf("trackers: {main: {url: %q}, next: {url: %q, dialect: %s}}\nprimary: main\ncandidate: next\nstate: sqlite:%s\nswitchover:%s\n",
+			old, bmo, dialect, filepath.Join(t.TempDir(), "state.db"), rules)
+	}
+	const warning = "rule types sends flag type writes to tracker next, which has none"
+	wants := func(what, out string, want bool) {
+		t.Helper()
+		if strings.Contains(out, warning) != want || strings.Contains(out, "rule files sends") || strings.Contains(out, "rule rest sends") {
+			t.Errorf("%s: %s", what, out)
+		}
+	}
+	for _, dialect := range []string{"bmo", "auto", "bugzilla-5"} {
+		file := process.File(t, "portico.yaml", config(dialect, rules))
+		code, out := portico(t, "check", "--config", file)
+		wants("check with dialect "+dialect, out, dialect == "bmo")
+		if code != 0 {
+			t.Errorf("exit %d: %s", code, out)
+		}
+		_, out = portico(t, "check", "--config", file, "--probe")
+		wants("check --probe with dialect "+dialect, out, dialect != "bugzilla-5")
+	}
+	f := process.Serve(t, nil, "serve", "--config", process.File(t, "portico.yaml", config("auto", " {}")))
+	plan := process.File(t, "portico.yaml", strings.ReplaceAll(strings.TrimPrefix(rules, "\n"), "\n  ", "\n")[2:])
+	process.Eventually(t, "migrate plan warns once the dialect is found", func() bool {
+		(&client{base: f.Clients}).get(t, "", "/rest/flag_type/TestProduct").ok(t, 200) // which is compared
+		_, out := portico(t, "migrate", "plan", plan, "--admin", f.Operators)
+		return strings.Contains(out, warning)
+	})
 }
 
 // TestFlagsOfTheTracker starts the program with the flags that BMO's configuration stands behind.

@@ -86,3 +86,18 @@ func relations(s *sample) []relation {
 		{change, attach, added, bug, ""},
 	}
 }
+
+// FlagTypeWriters names the rules that send flag type writes to the new tracker, or to the old one. Rules after one that matches all flag
+// type writes do not count.
+func FlagTypeWriters(rules []Rule, toNew bool) (names []string) {
+	writes := []mapping.Operation{mapping.OpCreateFlagType, mapping.OpUpdateFlagTypes}
+	for _, rule := range rules {
+		if len(common(rule.Operations, writes, equal, "")) > 0 && len(rule.Bugs)+len(rule.Attachments) == 0 && rule.Writes.New() == toNew {
+			names = append(names, rule.Name)
+		}
+		if covers(rule, Rule{Operations: writes}) {
+			break
+		}
+	}
+	return names
+}

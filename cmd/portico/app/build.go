@@ -58,7 +58,7 @@ type Runtime struct {
 // The former ones are closed after their last request. The end of ctx ends the wait for a database. A build that fails changes nothing.
 func (s *Service) Build(ctx context.Context, cfg config.Config, needRestart ...string) (*Runtime, error) {
 	rt := &Runtime{
-		resources: &s.resources, cfg: cfg, started: time.Now(), needRestart: needRestart, callers: cfg.NamedCallers(),
+		resources: &s.resources, cfg: cfg, started: time.Now(), needRestart: needRestart, callers: namedCallers(&cfg),
 		missing: missingKeys{seen: map[string][]string{}}, trackers: map[string]*tracker{}, stacks: map[string]*sharedStack{}, shared: map[string]*cache.Shared{},
 	}
 	rt.onClose(rt.release)
@@ -71,10 +71,10 @@ func (s *Service) Build(ctx context.Context, cfg config.Config, needRestart ...s
 
 // build opens the components in the order in which they need each other. What may fail comes before what changes shared resources.
 func (rt *Runtime) build(ctx context.Context) (err error) {
-	if rt.clientsTLS, err = rt.cfg.TLS.Server(); err != nil {
+	if rt.clientsTLS, err = serverTLS(config.AdminTLS{KeyPair: rt.cfg.TLS}); err != nil {
 		return fmt.Errorf("tls: %w", err)
 	}
-	if rt.operatorsTLS, err = rt.cfg.Admin.TLS.Server(); err != nil {
+	if rt.operatorsTLS, err = serverTLS(rt.cfg.Admin.TLS); err != nil {
 		return fmt.Errorf("admin.tls: %w", err)
 	}
 	if err := rt.openTracing(); err != nil {
@@ -183,7 +183,7 @@ func (rt *Runtime) changeFlagTypes(ctx context.Context, call func() error) error
 // callTime is the maximum time until the response of a tracker begins: the wait in the queue and the tracker's timeout.
 func (rt *Runtime) callTime(name string) time.Duration {
 	timeout := rt.cfg.Trackers[name].Timeout
-	return timeout + rt.cfg.Limits.WaitFor(timeout)
+	return timeout + queueWait(&rt.cfg.Limits, timeout)
 }
 
 // maxCallTime is the longer callTime of the trackers in use.

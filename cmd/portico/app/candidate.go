@@ -94,7 +94,7 @@ func (rt *Runtime) openCanary() error {
 			return err
 		}
 		trackers[name] = canary.Tracker{
-			Tracker: rt.ids.Tracker(name, t.shadow), Caller: rt.cfg.ComparisonKeys(t.keys).ForComparison,
+			Tracker: rt.ids.Tracker(name, t.shadow), Caller: rt.comparisonKeys(t.keys).ForComparison,
 			Plan: t.shadow.ShowPlan, Address: t.shadow.ReadAddress, Refuses: stack.Reads.Refuses,
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"portico/cache"
 	"portico/cmd/portico/config"
@@ -35,7 +36,7 @@ type tracker struct {
 
 // openTracker builds what a tracker needs to serve clients: connections with limit and breakers, client and cache.
 func (rt *Runtime) openTracker(name string) (err error) {
-	limits, t := &rt.cfg.Limits, &tracker{name: name, settings: rt.cfg.Trackers[name], keys: rt.cfg.LiveKeys(name, rt.callers)}
+	limits, t := &rt.cfg.Limits, &tracker{name: name, settings: rt.cfg.Trackers[name], keys: rt.liveKeys(name)}
 	t.base, _ = url.Parse(t.settings.URL) // config has reported problems
 	host := t.settings.SentHost()
 	var over http.RoundTripper
@@ -43,10 +44,10 @@ func (rt *Runtime) openTracker(name string) (err error) {
 		over = host.Over(rt.dry.transport(name))
 	} else {
 		t.stack, err = rt.openStack(t, name, transport.Options{
-			Base: transport.BaseOptions{MaxIdleConns: limits.MaxCalls()},
+			Base: transport.BaseOptions{MaxIdleConns: maxCalls(limits)},
 			Limit: transport.LimitOptions{
-				Slots: limits.Concurrency, MaxSlots: limits.MaxCalls(),
-				Queue: cmp.Or(limits.Queue, -1), QueueWait: cmp.Or(limits.WaitFor(t.settings.Timeout), -1), // 0 would mean the default
+				Slots: limits.Concurrency, MaxSlots: maxCalls(limits),
+				Queue: cmp.Or(limits.Queue, -1), QueueWait: cmp.Or(queueWait(limits, t.settings.Timeout), -1), // 0 would mean the default
 			},
 		})
 		over = t.stack
@@ -78,6 +79,27 @@ func (rt *Runtime) openTracker(name string) (err error) {
 		return nil
 	}
 	return rt.openCache(t)
+}
+
+const (
+	usualCalls = 64   // the default of limits.concurrency
+	grownCalls = 1024 // concurrent calls where that is in force
+)
+
+// maxCalls returns how far the number of concurrent calls may grow.
+func maxCalls(l *config.Limits) int {
+	if l.MaxConcurrency == 0 && l.Concurrency == usualCalls {
+		return grownCalls
+	}
+	return max(l.Concurrency, l.MaxConcurrency)
+}
+
+// queueWait returns the maximum wait in the queue of a tracker with this timeout.
+func queueWait(l *config.Limits, timeout time.Duration) time.Duration {
+	if l.QueueWait != nil {
+		return *l.QueueWait
+	}
+	return timeout
 }
 
 // openStack returns connections to a tracker, which metrics show under a label: those of the current runtime, unless anything about them has

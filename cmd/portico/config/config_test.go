@@ -42,6 +42,8 @@ func mustLoad(t *testing.T, environ []string, yaml string) Config {
 // withTracker is the least that a configuration must say.
 const withTracker = "trackers: {main: {url: 'http://tracker.example/'}}\n"
 
+const notExpanded = "variables in the file are not expanded: give the value, or set a variable that begins with PORTICO_ in the environment"
+
 func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 	for _, tt := range []struct {
 		name, yaml string
@@ -53,6 +55,10 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"empty sections mean the defaults", withTracker + "cache:\nlimits: ~\n", nil},
 		{"unknown key", withTracker + "lisen: :80\n",
 			[]string{`c.yaml:2:1: unknown key "lisen"; did you mean "listen"?`}},
+		{"unknown key of another section", withTracker + "secret_file: x\n",
+			[]string{`c.yaml:2:1: unknown key "secret_file"; did you mean "cache.secret_file"?`}},
+		{"unknown key of every tracker", withTracker + "dialect: bmo\n",
+			[]string{`c.yaml:2:1: unknown key "dialect"; did you mean "trackers.NAME.dialect"?`}},
 		{"unknown key like nothing", withTracker + "cache:\n  entirely_else: 1\n",
 			[]string{`c.yaml:3:3: unknown key "entirely_else" in cache`}},
 		{"wrong case", withTracker + "Listen: :80\n",
@@ -97,6 +103,13 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			`c.yaml:2:9: listen: "nonsense" is not an address such as 127.0.0.1:8080 or :8080`,
 			`c.yaml:3:17: admin.listen: ":99999" is not an address such as 127.0.0.1:8080 or :8080`,
 		}},
+		{"same listener", withTracker + "admin: {listen: '127.0.0.1:8080'}\n",
+			[]string{"c.yaml:2:17: admin.listen: is 127.0.0.1:8080, which listen (127.0.0.1:8080) takes already"}},
+		{"same port on all interfaces", withTracker + "listen: '[::]:9080'\n",
+			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen ([::]:9080) takes already"}},
+		{"same port by its name", withTracker + "listen: localhost:9080\n",
+			[]string{"c.yaml:1:1: admin.listen: is 127.0.0.1:9080, which listen (localhost:9080) takes already"}},
+		{"both on a free port", withTracker + "listen: ':0'\nadmin: {listen: 127.0.0.1:0}\n", nil},
 		{"admin open", withTracker + "admin: {listen: ':9080'}\n",
 			[]string{"c.yaml:2:17: admin.listen: :9080 is open to other machines without authentication: " +
 				"set admin.token_file, admin.token_env or admin.tls.client_ca_file"}},
@@ -136,6 +149,9 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
 			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
+		}},
+		{"variables", "trackers: {my-t: {url: '${TRACKER}'}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\ncanary: {marker: '^costs 5$'}\n", []string{
+			"c.yaml:1:24: trackers.my-t.url: " + notExpanded, "c.yaml:2:16: cache.redis: " + notExpanded, "c.yaml:3:15: passthrough[0]: " + notExpanded,
 		}},
 		{"misspelt choices", "trackers: {main: {url: 'http://a/', dialect: bugzilla}}\ncache: {scope: credentials}\nlog: {level: WARN}\n" +
 			"canary: {credentials: maped}\n", []string{
@@ -194,6 +210,8 @@ func TestTrackerURL(t *testing.T) {
 		"http://tracker.example:65535/": "",
 		"ftp://tracker.example/":        "must begin with",
 		"tracker.example":               "must begin with",
+		"http://tracker.example:99999/": "no port beyond 65535",
+		"http://tracker.example:0/":     "no port beyond 65535",
 		"http:///bugs":                  "needs a host",
 		"http://bücher.example/":        "needs a host",
 		"http://me:hunter2@host/":       "must not hold a name or password",
@@ -202,6 +220,7 @@ func TestTrackerURL(t *testing.T) {
 		"http://host/#top":              "must not have a query",
 		"http://host/rest":              "is the REST interface",
 		"http://host/bugs/rest.cgi/":    "is the REST interface",
+		"http://host/a/../b":            "must not have . or ..",
 		"http://me:hunter2@ho st/%zz":   "is not a URL",
 	} {
 		wantProblem(t, "trackers: {main: {url: '"+url+"'}}\n", want)
@@ -219,6 +238,7 @@ func TestRedis(t *testing.T) {
 		"redis: {url: 'redis://cache', addrs: ['a:1']}":                "exclude each other",
 		"redis: {addrs: ['a']}":                                        `"a" is not host:port`,
 		"redis: {addrs: ['a:99999']}":                                  `"a:99999" is not host:port`,
+		"redis: redis://cache:99999":                                   `a port that is not one from 1 to 65535`,
 		"redis: {master_name: m}":                                      "names no server",
 		"redis: http://cache":                                          `unsupported scheme "http"; use redis://, rediss:// or unix://`,
 		"redis: redis://cache/first":                                   "invalid path or database number",
@@ -471,14 +491,14 @@ func TestTextsOfValues(t *testing.T) {
 	}
 }
 
-func TestQueueWaitFollowsTheTimeout(t *testing.T) {
+func TestQueueWait(t *testing.T) {
 	known := members(reflect.ValueOf(Limits{}))
 	tag := known[slices.IndexFunc(known, func(k key) bool { return k.path == "queue_wait" })].tag
-	for text, want := range map[string]time.Duration{"timeout": 7 * time.Second, "0s": 0, "2s": 2 * time.Second} {
+	for text, want := range map[string]*time.Duration{"timeout": nil, "0s": new(time.Duration), "2s": new(2 * time.Second)} {
 		var limits Limits
 		wait := reflect.ValueOf(&limits.QueueWait).Elem()
-		if err := parse(wait, text, tag); err != nil || limits.WaitFor(7*time.Second) != want {
-			t.Errorf("%s is %v, %v", text, limits.WaitFor(7*time.Second), err)
+		if err := parse(wait, text, tag); err != nil || !reflect.DeepEqual(limits.QueueWait, want) {
+			t.Errorf("%s is %v, %v", text, limits.QueueWait, err)
 		}
 		if again := textOf(wait, tag); again != text {
 			t.Errorf("%s is written as %s", text, again)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ type decoder struct {
 	problems
 	// source is the file, or the variable or flag that is being read.
 	source string
-	// paths are those of textPaths, for the names of variables.
+	// paths are those of textPaths, for suggestions across sections and for the names of variables.
 	paths []string
 }
 
@@ -54,6 +55,9 @@ func (d *decoder) place(n *yaml.Node) origin { return origin{d.source, n.Line, n
 // kinds are the words for what a node can be.
 var kinds = map[yaml.Kind]string{yaml.ScalarNode: "a plain value", yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
 
+// variable matches a text that a shell would replace.
+var variable = regexp.MustCompile(`\$\{\w+\}`)
+
 // value maps one node to one value. A node without a line stands for a variable or a flag.
 func (d *decoder) value(path string, n *yaml.Node, v reflect.Value, tag reflect.StructTag) {
 	if n.Kind == yaml.AliasNode {
@@ -69,6 +73,8 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value, tag reflect.
 		// This is what remains of a section when all its lines are commented out.
 	case scalar && n.ShortTag() == "!!null":
 		d.at(d.place(n), path, "has no value")
+	case scalar && text && n.Line > 0 && variable.MatchString(n.Value):
+		d.at(d.place(n), path, "variables in the file are not expanded: give the value, or set a variable that begins with PORTICO_ in the environment")
 	case scalar && text:
 		if err := parse(v, n.Value, tag); err != nil {
 			d.at(d.place(n), path, "%s", err)
@@ -110,7 +116,8 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, tag reflec
 				}
 			}
 			if !slices.Contains(known, name) {
-				d.at(d.place(word), "", "unknown key %q%s%s", name, strings.TrimSuffix(" in "+path, " in "), DidYouMean(name, known))
+				hint := cmp.Or(DidYouMean(name, known), strings.ReplaceAll(DidYouMean(name, d.paths), "*", "NAME"))
+				d.at(d.place(word), "", "unknown key %q%s%s", name, strings.TrimSuffix(" in "+path, " in "), hint)
 			}
 		}
 	}

@@ -54,9 +54,11 @@ func TestEnvironmentReachesEveryKindOfKey(t *testing.T) {
 // where the file has an entry or a list of the same name.
 func TestProblemsOfVariablesNameThem(t *testing.T) {
 	for entry, want := range map[string]string{
-		"PORTICO_LISTN=x":                  "PORTICO_LISTN: no key has this name",
+		"PORTICO_LISTN=x":                  `PORTICO_LISTN: no key has this name; did you mean "PORTICO_LISTEN"?`,
+		"PORTICO_TRACKER=http://a/":        `PORTICO_TRACKER: no key has this name; did you mean "PORTICO_TRACKERS_MAIN_URL"?`,
+		"PORTICO_FOO=1":                    "PORTICO_FOO: no key has this name",
 		"PORTICO_LIMITS_IDS=many":          `PORTICO_LIMITS_IDS: limits.ids: "many" is not a whole number`,
-		"PORTICO_TRACKERS_URL=http://a/":   "PORTICO_TRACKERS_URL: no key has this name",
+		"PORTICO_TRACKERS_URL=http://a/":   `PORTICO_TRACKERS_URL: no key has this name; did you mean "PORTICO_TRACKERS_MAIN_URL"?`,
 		"PORTICO_CONFIG=/else.yaml":        "",
 		"PORTICO_STATE=sqlite:x.db":        "",
 		"PORTICO_SERVICE_HOST=10.0.0.1":    "",
@@ -134,6 +136,7 @@ func TestTheWaysToRedisBeatEachOther(t *testing.T) {
 		{"redis://a:1", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
 		{"embedded", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
 		{"{url: 'redis://a:1'}", "PORTICO_CACHE_REDIS_ADDRS=b:2", Redis{Addrs: []string{"b:2"}}},
+		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS_URL=redis://a:1", Redis{URL: "redis://a:1"}},
 		{"{addrs: ['b:2']}", "PORTICO_CACHE_REDIS=redis://a:1", Redis{URL: "redis://a:1"}},
 		{sentinels, "PORTICO_CACHE_REDIS=redis://b", Redis{URL: "redis://b", Username: "me"}},
 		{sentinels, "PORTICO_CACHE_REDIS=embedded", Redis{URL: "embedded"}},

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"portico/upstream"
-	"portico/upstream/switchover"
-)
+import "portico/upstream/switchover"
 
 // Caller gives a name to the callers with a key, for use in rules. The key itself never stands in the configuration.
 type Caller struct {
@@ -27,43 +24,6 @@ func (c *Config) KeyAt(name, tracker string) Secret {
 		return caller.ShadowKey
 	}
 	return Secret{}
-}
-
-// NamedCallers returns all callers that have names.
-func (c *Config) NamedCallers() upstream.NamedCallers {
-	known := upstream.NamedCallers{}
-	for name := range c.Callers {
-		named := upstream.NamedCaller{Name: name, Keys: map[string]string{}}
-		for tracker := range c.Trackers {
-			if key := c.KeyAt(name, tracker).text; key != "" {
-				named.Keys[tracker] = key
-			}
-		}
-		known.Add(named)
-	}
-	return known
-}
-
-// LiveKeys returns what a tracker is shown in live requests.
-func (c *Config) LiveKeys(tracker string, known upstream.NamedCallers) switchover.Keys {
-	t := c.Trackers[tracker]
-	return switchover.Keys{
-		Tracker: tracker, Credentials: t.Credentials, ServiceKey: t.ServiceKey.text, RefuseLogins: t.Logins == "refuse", Named: known,
-	}
-}
-
-// ComparisonKeys returns what a tracker is shown in comparisons, where live is what it is shown in live requests. Only where the candidate
-// is shown the caller's own key there, canary.credentials counts.
-func (c *Config) ComparisonKeys(live switchover.Keys) switchover.Keys {
-	settings := &c.Canary
-	isService := settings.Credentials == switchover.CredentialsService
-	candidate := switchover.Keys{Credentials: c.Trackers[c.Candidate].Credentials}
-	if !candidate.Forwards() || settings.Credentials == live.Credentials || isService && live.Tracker != c.Candidate || !live.Forwards() {
-		return live
-	}
-	live.Credentials, live.ServiceKey = settings.Credentials, settings.ServiceKey.text
-	live.ForAll, live.RefuseLogins = isService, !isService
-	return live
 }
 
 // callers checks that every name stands for keys of its own, that of the other tracker too.

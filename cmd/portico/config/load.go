@@ -120,13 +120,14 @@ func LoadRules(file string, content []byte, callers []string) (switchover.Table,
 	return rules.Table(), d.sorted(found.list)
 }
 
-// set sets one value from a flag or the environment. Addresses of Redis take the place of the URL in the file or the defaults.
+// set sets one value from a flag or the environment. Addresses of Redis take the place of the URL in the file or the defaults, and a URL
+// that of addresses.
 func (d *decoder) set(s Setting, cfg *Config) {
 	if s.Path == "cache.redis.addrs" {
 		cfg.Cache.Redis.URL = ""
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s.Value}
-	for _, key := range slices.Backward(strings.Split(s.Path, ".")) {
+	for _, key := range slices.Backward(strings.Split(strings.Replace(s.Path, "redis.url", "redis", 1), ".")) {
 		n = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: key}, n}}
 	}
 	d.source = s.Source
@@ -158,7 +159,7 @@ func Environment(environ []string) Variables {
 // environment sets the keys of PORTICO_… variables, sections before the keys in them. It reports variables that match no key, as
 // each is probably a typing error, except those that a key names as the place of a secret.
 func (d *decoder) environment(environ []string, cfg *Config) {
-	var unknown []string
+	var unknown, known []string
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		name, value, _ := strings.Cut(entry, "=")
 		if !strings.HasPrefix(name, envPrefix) || name == envConfigFile || value == "" || serviceLink.MatchString(name) {
@@ -175,8 +176,11 @@ func (d *decoder) environment(environ []string, cfg *Config) {
 			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == secret.Env })
 		}
 	})
+	for _, path := range d.paths {
+		known = append(known, envName(strings.ReplaceAll(path, "*", "main")))
+	}
 	for _, name := range unknown {
-		d.at(origin{source: name}, "", "no key has this name")
+		d.at(origin{source: name}, "", "no key has this name%s", DidYouMean(name, known))
 	}
 }
 

@@ -103,7 +103,8 @@ func (p *problems) sorted(further []Problem) []Problem {
 }
 
 // DidYouMean is the end of a message about an unknown word: the candidate that is most like it, or nothing. What differs between
-// their common beginning and their common end must be at most a third of the word.
+// their common beginning and their common end must be at most a third of the word. Letters that only the candidate has may be
+// more.
 func DidYouMean(word string, candidates []string) (hint string) {
 	limit, least := max(2, len(word)/3), math.MaxInt
 	for _, candidate := range candidates {
@@ -114,7 +115,8 @@ func DidYouMean(word string, candidates []string) (hint string) {
 		for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
 			a, b = a[:len(a)-1], b[:len(b)-1]
 		}
-		if unlike := len(a + b); candidate != "" && max(len(a), len(b)) <= limit && unlike < least {
+		near := candidate != "" && (max(len(a), len(b)) <= limit || a == "" && len(word) > 3)
+		if unlike := len(a + b); near && unlike < least {
 			hint, least = fmt.Sprintf("; did you mean %q?", candidate), unlike
 		}
 	}

@@ -78,24 +78,6 @@ type KeyPair struct {
 // On reports whether there is one: a listener without it speaks plain HTTP.
 func (p KeyPair) On() bool { return p.CertFile != "" }
 
-// Server returns the TLS settings of a listener with this certificate, or nil where TLS is off. HTTP/2 is not offered: it would
-// bring a second way to read requests and wins nothing for clients that send one at a time.
-func (p KeyPair) Server() (*tls.Config, error) { return AdminTLS{KeyPair: p}.Server() }
-
-// Server returns the settings of the listener, or nil where TLS is off. A client certificate is checked, but not required:
-// health checks come without one, and package admin decides what needs one.
-func (t AdminTLS) Server() (*tls.Config, error) {
-	settings, err := TLSFiles{t.ClientCAFile, t.KeyPair}.Client()
-	if err != nil || !t.On() {
-		return nil, err
-	}
-	settings.NextProtos, settings.ClientCAs = []string{"http/1.1"}, settings.RootCAs
-	if settings.ClientCAs != nil {
-		settings.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	return settings, nil
-}
-
 // TLSFiles are PEM files for the client's side of a TLS connection.
 type TLSFiles struct {
 	// CAFile holds the certificates that those of the other side are checked against, in place of the system's.

@@ -101,6 +101,9 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"an offset that is too large", withTwo + "switchover: {ids: {bug: {offset: 2147483647}}}\n", []string{"c.yaml:4:34: switchover.ids.bug.offset: "}},
 		{"an older key of the journal that is too short", withTwo + "switchover: {journal: {key_env: KEY, older_key_files: ['" + writeFile(t, "old", "short") + "']}}\n",
 			[]string{"c.yaml:4:23: switchover.journal: key 2 of the journal is too short"}},
+		{"no spool", withTwo + "switchover: {journal: {key_env: KEY, spool: ''}}\n", []string{`c.yaml:4:45: switchover.journal.spool: "" is not a directory`}},
+		{"a file for a spool", withTwo + "switchover: {journal: {key_env: KEY, spool: /dev/null}}\n",
+			[]string{`c.yaml:4:45: switchover.journal.spool: "/dev/null" is not a directory`}},
 		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan}\n", []string{
 			"c.yaml:4:18: canary.sample: 1.5 is more than 1",
 			"c.yaml:4:51: canary.operations.flag_type.get: -1 is less than 0",

@@ -91,9 +91,15 @@ func (c *checker) files(k key) {
 	}
 }
 
-// listeners checks that the listener for operators is not open to other machines without authentication.
+// listeners checks both addresses against each other, and that the operators' one is not open to other machines without
+// authentication.
 func (c *checker) listeners() {
 	admin := &c.Admin
+	own, ownPort, _ := net.SplitHostPort(c.Listen)
+	host, port, _ := net.SplitHostPort(admin.Listen)
+	if leadsTo(host, port, c.Listen) || port == ownPort && port != "0" && (everyHost(own) || everyHost(host)) {
+		c.errorf("admin.listen", "is %s, which listen (%s) takes already", admin.Listen, c.Listen)
+	}
 	if admin.TLS.ClientCAFile != "" && !admin.TLS.On() {
 		c.errorf("admin.tls.client_ca_file", "needs cert_file and key_file: without TLS no client shows a certificate")
 	}
@@ -176,11 +182,13 @@ func (c *checker) baseURL(key, text, login string) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		problem = "must begin with http:// or https://"
 	case u.Hostname() == "" || !is(u.Host, "host"):
-		problem = "needs a host: a name in ASCII (xn--… for others) or an address"
+		problem = "needs a host, which is a name in ASCII (xn--… for others) or an address, and no port beyond 65535"
 	case u.User != nil:
 		problem = "must not hold a name or password: " + login
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		problem = "must not have a query or fragment"
+	case u.Path != "" && !is(u.Path, "path"):
+		problem = "must not have . or .. in its path"
 	case last == "rest" || last == "rest.cgi":
 		problem = "is the REST interface: give the front page, without /" + last
 	case leadsTo(u.Hostname(), port, c.Listen), leadsTo(u.Hostname(), port, c.Admin.Listen):
@@ -250,6 +258,9 @@ func (c *checker) journal() {
 	settings := &c.Switchover.Journal
 	if err := settings.readKeys(); err != nil {
 		c.errorf("switchover.journal", "%v", err)
+	}
+	if info, err := os.Stat(settings.Spool); settings.Key.Given() && (settings.Spool == "" || err == nil && !info.IsDir()) {
+		c.errorf("switchover.journal.spool", "%q is not a directory", settings.Spool)
 	}
 	replicates := func(r switchover.Rule) bool { return r.Replicate }
 	if slices.ContainsFunc(c.Switchover.Rules, replicates) && !settings.Key.Given() {

@@ -106,14 +106,14 @@ func parseType(v reflect.Value, text string, tag reflect.StructTag) (what string
 // The parts of formats.
 const (
 	hostPattern = `([\w.-]+|\[[\w.:%-]+\])`
-	portPattern = `:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]?\d{1,4})`
+	portPattern = `:(6553[0-5]|655[0-2]\d|65[0-4]\d{2}|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})`
 )
 
 // formats are the values of the tag is, as a regular expression for the whole text.
 var formats = map[string]struct{ pattern, what string }{
-	"address": {hostPattern + `?` + portPattern, "an address such as 127.0.0.1:8080 or :8080"},
+	"address": {hostPattern + `?(:0|` + portPattern + `)`, "an address such as 127.0.0.1:8080 or :8080"},
 	"server":  {hostPattern + portPattern, "host:port"},
-	"host":    {`((https?://)?` + hostPattern + `(:[1-9]\d{0,4})?)?`, "a host such as bugs.example.org or https://bugs.example.org"},
+	"host":    {`((https?://)?` + hostPattern + `(` + portPattern + `)?)?`, "a host such as bugs.example.org or https://bugs.example.org"},
 	"link":    {`https?://.*`, "an http or https URL"},
 	"path":    {`(/+(([^/.]|\.[^/.]|\.\.[^/])[^/]*)?)+`, "a path that begins with / and has no dot segments"},
 	// There is no underscore in a name, so that it can be told from the key behind it in the name of an environment variable.
@@ -198,27 +198,6 @@ func checkOperation(name string) error {
 // splitList splits a text at its commas and blanks.
 func splitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
-}
-
-// WaitFor returns the maximum wait in the queue of a tracker with this timeout.
-func (l *Limits) WaitFor(timeout time.Duration) time.Duration {
-	if l.QueueWait != nil {
-		return *l.QueueWait
-	}
-	return timeout
-}
-
-const (
-	usualCalls = 64   // the default of limits.concurrency
-	grownCalls = 1024 // concurrent calls where that is in force
-)
-
-// MaxCalls returns how far the number of concurrent calls may grow.
-func (l *Limits) MaxCalls() int {
-	if l.MaxConcurrency == 0 && l.Concurrency == usualCalls {
-		return grownCalls
-	}
-	return max(l.Concurrency, l.MaxConcurrency)
 }
 
 // sizeUnits are the suffixes of a size. They are case-sensitive, since "mb" may as well mean bits.

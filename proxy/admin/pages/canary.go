@@ -74,7 +74,8 @@ func CanaryPages(comparison Canary, findings Findings, options CanaryOptions) ad
 			if err != nil {
 				return err
 			}
-			return writeJSON(w, map[string]any{"findings": choose(r, report.Findings).Findings}, nil)
+			chosen, err := choose(r, report.Findings)
+			return writeJSON(w, map[string]any{"findings": chosen.Findings}, err)
 		},
 		"GET /canary/report.txt": p.reported(textOf("text/plain; charset=utf-8", verdict.Report.Text)),
 		"GET /canary/report.xml": p.reported(textOf("application/xml; charset=utf-8", verdict.Report.JUnit)),
@@ -247,7 +248,11 @@ func (p *canaryPages) showFindings(w http.ResponseWriter, r *http.Request, statu
 	if err != nil {
 		return err
 	}
-	page := findingsPage{reportPage: common, choice: choose(r, common.Report.Findings), Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
+	chosen, err := choose(r, common.Report.Findings)
+	if err != nil {
+		return err
+	}
+	page := findingsPage{reportPage: common, choice: chosen, Selected: map[string]bool{}, Done: doneMessage(r), Form: form}
 	page.Listed = page.Findings[:min(len(page.Findings), maxListed)]
 	page.Rest = len(page.Findings) - len(page.Listed)
 	for _, signature := range form.Signatures {

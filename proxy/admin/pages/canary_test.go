@@ -354,6 +354,13 @@ func TestFilters(t *testing.T) {
 			}
 		}
 	}
+	for query, want := range map[string]string{"class=none": "plan", "status=shut": "accepted", "operation=flag_type": "flag_type.get"} {
+		for _, path := range []string{"/canary/findings?", "/canary/findings.json?"} {
+			if a := s.get(path + query); a.status != 400 || !strings.Contains(a.body, "There is no ") || !strings.Contains(a.body, want) {
+				t.Errorf("%s%s: %d %s", path, query, a.status, a.body)
+			}
+		}
+	}
 	s.get("/canary/findings?caller=ci-bot&path=is_act").contains(t, "1 of 5", "Show all", `<option value="ci-bot" selected>ci-bot (2)</option>`, `value="is_act"`,
 		`"/canary/findings.json?caller=ci-bot&amp;path=is_act"`, `action="/canary/judgements/accept?caller=ci-bot&amp;path=is_act"`)
 	const judge = "/canary/judgements/accept?caller=ci-bot&path=is_act"

@@ -1,12 +1,15 @@
 package pages
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"portico/mapping"
+	"portico/upstream/canary/compare"
 	"portico/upstream/state"
 )
 
@@ -33,8 +36,8 @@ type counted struct {
 }
 
 // choose takes the findings that match the filters of a URL. A caller and a product belong to one call: a finding that each of them has
-// seen apart does not match both.
-func choose(r *http.Request, all []state.Finding) choice {
+// seen apart does not match both. The error is a *fault for a value that no finding can have.
+func choose(r *http.Request, all []state.Finding) (choice, error) {
 	asked, kept := r.URL.Query(), url.Values{}
 	c := choice{Path: asked.Get("path"), Findings: append([]state.Finding{}, all...)}
 	if c.Path != "" {
@@ -57,16 +60,20 @@ func choose(r *http.Request, all []state.Finding) choice {
 	for _, each := range []struct {
 		name, title string
 		of          func(state.Finding) []string
+		known       []string // nil if there may be others than those of the findings
 	}{
-		{"status", "Status", func(f state.Finding) []string { return []string{string(f.Status)} }},
-		{"operation", "Operation", func(f state.Finding) []string { return []string{string(f.Operation)} }},
-		{"class", "Class", func(f state.Finding) []string { return []string{f.Class} }},
-		{"caller", "Caller", scopes(func(s state.Scope) string { return s.Caller })},
-		{"product", "Product", scopes(func(s state.Scope) string { return s.Product })},
+		{"status", "Status", func(f state.Finding) []string { return []string{string(f.Status)} }, texts(state.StatusOpen, state.StatusAccepted, state.StatusFixed)},
+		{"operation", "Operation", func(f state.Finding) []string { return []string{string(f.Operation)} }, texts(mapping.Operations()...)},
+		{"class", "Class", func(f state.Finding) []string { return []string{f.Class} }, texts(compare.Classes()...)},
+		{"caller", "Caller", scopes(func(s state.Scope) string { return s.Caller }), nil},
+		{"product", "Product", scopes(func(s state.Scope) string { return s.Product }), nil},
 	} {
 		chosen := asked.Get(each.name)
 		c.Filters = append(c.Filters, filter{Name: each.name, Title: each.title, Chosen: chosen, Values: valuesOf(all, each.of)})
 		if chosen != "" {
+			if each.known != nil && !slices.Contains(each.known, chosen) {
+				return c, &fault{Status: http.StatusBadRequest, Message: fmt.Sprintf("There is no %s %q: known are %s.", each.name, chosen, strings.Join(each.known, ", "))}
+			}
 			kept.Set(each.name, chosen)
 			c.Findings = slices.DeleteFunc(c.Findings, func(f state.Finding) bool { return !slices.Contains(each.of(f), chosen) })
 		}
@@ -75,7 +82,14 @@ func choose(r *http.Request, all []state.Finding) choice {
 	if len(kept) > 0 {
 		c.Query = "?" + kept.Encode()
 	}
-	return c
+	return c, nil
+}
+
+func texts[T ~string](values ...T) (list []string) {
+	for _, value := range values {
+		list = append(list, string(value))
+	}
+	return list
 }
 
 // valuesOf returns the values that findings have, in order.

@@ -106,7 +106,8 @@ func (p *canaryPages) judge(w http.ResponseWriter, r *http.Request) error {
 		result: func(ctx context.Context) (any, error) { return p.findingJSON(ctx, signature) },
 	}
 	if signature == "" {
-		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(choose(r, nil).Query, "?", "&", 1)
+		kept, _ := choose(r, nil)
+		c.form, c.done = p.showFindings, "/canary/findings?done="+verb+strings.Replace(kept.Query, "?", "&", 1)
 		c.result = func(context.Context) (any, error) { return map[string]string{"done": verb}, nil }
 	}
 	return c.serve(w, r)
