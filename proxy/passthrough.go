@@ -148,7 +148,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 // FlushError is for http.ResponseController, by which httputil.ReverseProxy sends the header before the body. To a client of HTTP/1.0 a response
 // without a length would look whole if it broke off then.
 func (p *passing) FlushError() error {
-	if p.bytes == 0 && !p.r.ProtoAtLeast(1, 1) && p.Header()["Content-Length"] == nil {
+	if p.bytes == 0 && !p.r.ProtoAtLeast(1, 1) {
 		return nil
 	}
 	return p.control.Flush()
