@@ -6,5 +6,8 @@
 // that began before a write never refills the cache with what was there before. A process that could not tell Redis of a
 // change does not use Redis until it has.
 //
+// An entry belongs to a scope, the callers who may share it: one credential or, where the configuration says so, all who are in the
+// same groups of the tracker (sharedScope).
+//
 // A Redis that is slow, away, full, empty or behind costs hits and nothing else: such a read asks the tracker.
 package cache

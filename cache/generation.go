@@ -62,6 +62,9 @@ type generations struct {
 	unknownUntil time.Time
 }
 
+// present is the generation that this process uses.
+func (g *generations) present() *token { return g.current.Load() }
+
 // set makes t the present generation; the caller holds mu.
 func (g *generations) set(t token) *token {
 	g.sequence++

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -81,7 +78,7 @@ func (c *Cache) flagTypes(ctx context.Context, caller upstream.Caller, request m
 		}
 	}
 	r := &read{caller: caller, request: request, own: own, forced: forced}
-	r.key = key{scope: c.sharing(ctx, &caller, own), product: request.Product, component: request.Component}
+	r.key = key{scope: c.sharedScope(ctx, &caller, own), product: request.Product, component: request.Component}
 	found := c.lookup(ctx, r)
 	if found.entry != nil && !forced {
 		h := c.hold(r.key, found.entry, &found)
@@ -141,66 +138,4 @@ func isRefusal(err error) bool { return err != nil && !isFailure(err) }
 // (tracker-behaviour.md sections 1 and 11).
 func isCredentialCode(code int) bool {
 	return code >= 300 && code <= mapping.CodeBadKey || code == mapping.CodeLoginRequired
-}
-
-const (
-	// groupsTTL is how long the groups of a credential are remembered.
-	groupsTTL = time.Minute
-	// failedGroupsTTL is how long groups that could not be asked for are not asked for again.
-	failedGroupsTTL = 5 * time.Second
-	// groupsPatience is how long a read waits for groups that were known before.
-	groupsPatience = time.Second
-)
-
-// sharing gives the scope in which a caller shares entries, its own if its groups are not known. While the tracker fails, the
-// groups that were known count for as long as old entries do.
-func (c *Cache) sharing(ctx context.Context, caller *upstream.Caller, own scope) scope {
-	now := c.now()
-	known, current := c.membership(own, now)
-	if current {
-		return known.scope
-	}
-	var patience <-chan time.Time
-	if now.Before(known.last) {
-		wait := groupsPatience
-		if c.failing(now) {
-			wait = 0
-		}
-		patience = time.After(wait)
-	}
-	select {
-	case result := <-c.learn(ctx, *caller, own):
-		if learned, ok := result.Val.(scope); ok {
-			return learned
-		}
-	case <-patience:
-		c.setFailing(true)
-		return known.scope
-	case <-ctx.Done():
-	}
-	return own
-}
-
-// learn asks for the groups of a caller, once for all reads that wait for them.
-func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-chan singleflight.Result {
-	return c.learning.DoChan(own.String(), c.guarded(func() any {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.FillTimeout)
-		defer cancel()
-		names, err := c.options.Groups(ctx, caller)
-		now := c.now()
-		m := membership{scope: own, until: now.Add(failedGroupsTTL)}
-		_, contract := errors.AsType[*mapping.Error](err)
-		known, _ := c.groups.GetIfPresent(own)
-		switch {
-		case err == nil:
-			slices.Sort(names)
-			m.scope, m.until = c.shared.hasher.Load().groups(slices.Compact(names)), now.Add(groupsTTL)
-			m.last = m.until.Add(c.options.StaleIfError)
-		case now.Before(known.last) && (contract && isFailure(err) || errors.Is(err, context.DeadlineExceeded)):
-			// The tracker fails. Any other error may mean that the credential is not what it was.
-			m.scope, m.last = known.scope, known.last
-		}
-		c.groups.Set(own, m)
-		return m.scope
-	}))
 }

@@ -3,203 +3,15 @@ package cache
 import (
 	"context"
 	"encoding/hex"
-	"strings"
-	"sync/atomic"
+	"errors"
+	"slices"
 	"time"
 
-	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
 
 	"portico/mapping"
 	"portico/upstream"
 )
-
-// Peek implements upstream.Peeker with the local level. A stale entry is replaced in the background.
-func (c *Cache) Peek(
-	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
-) (mapping.Reply, error) {
-	// The order matters: an entry is used only if no change came after this.
-	present := c.generation.present()
-	own, now := c.credentialScope(&caller), c.now()
-	m, current := c.membership(own, now)
-	if !current {
-		return mapping.Reply{}, upstream.ErrNotLocal
-	}
-	k := key{scope: m.scope, product: request.Product, component: request.Component}
-	h, ok := c.local.GetIfPresent(k)
-	switch {
-	case !ok || h.seen != present || !now.Before(h.until):
-		return mapping.Reply{}, upstream.ErrNotLocal
-	case h.entry == nil:
-		return c.refused(caller)
-	}
-	if h.state(now, &c.options) == fresh {
-		return c.hit(h.entry, now, detailLocal), nil
-	}
-	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
-		return reply, nil
-	}
-	return mapping.Reply{}, upstream.ErrNotLocal
-}
-
-// refused gives the outcome of a read for which Redis has no response, if the tracker would refuse it.
-func (c *Cache) refused(caller upstream.Caller) (mapping.Reply, error) {
-	err := c.Refuse(caller, mapping.OpFlagTypes)
-	if err == nil {
-		return mapping.Reply{}, upstream.ErrNotLocal
-	}
-	c.options.Observer.Read("error")
-	return mapping.Reply{Cache: &mapping.CacheInfo{Forward: forwardMiss, Detail: detailCold}}, err
-}
-
-// Refuse implements upstream.Refuser.
-func (c *Cache) Refuse(caller upstream.Caller, operation mapping.Operation) error {
-	return upstream.Refuse(c.next, caller, operation)
-}
-
-// present is the generation that this process uses.
-func (g *generations) present() *token { return g.current.Load() }
-
-// credentialScope is the scope of a caller who shares with no other. Where the tracker sees another credential, the scope has both, since
-// settings may change what it sees, and each process reads them by itself.
-func (c *Cache) credentialScope(caller *upstream.Caller) scope {
-	if caller.Anonymous() {
-		return scope{kind: kindAnonymous}
-	}
-	h := c.shared.hasher.Load()
-	own := h.credential(*caller)
-	if c.options.Keys == nil {
-		return own
-	}
-	seen, _ := c.options.Keys(*caller) // who is refused gets no response, so nothing is kept
-	if seen.Credentials == caller.Credentials {
-		return own
-	}
-	shown := h.credential(seen)
-	both := h.prints.Of(string(own.sum[:]), string(shown.sum[:]))
-	return scope{kindCredential, [16]byte(both[:16])}
-}
-
-// membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
-// until another time.
-type membership struct {
-	scope       scope
-	until, last time.Time
-}
-
-// membership gives what is known of a credential, and whether it still holds.
-func (c *Cache) membership(own scope, now time.Time) (m membership, current bool) {
-	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
-		return membership{scope: own}, true
-	}
-	m, _ = c.groups.GetIfPresent(own)
-	return m, now.Before(m.until)
-}
-
-// serve responds from an entry that may be used at once, and has a stale one replaced in the background.
-func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.Reply, bool) {
-	now := c.now()
-	switch state := h.state(now, &c.options); {
-	case state == fresh:
-		return c.hit(h.entry, now, detail), true
-	case state == staleWhileRevalidate:
-		detail = detailRevalidate
-	case state == staleIfError && c.failing(now):
-		detail = detailIfError
-	default:
-		return mapping.Reply{}, false
-	}
-	c.refresh(ctx, r, h, now)
-	return c.hit(h.entry, now, detail), true
-}
-
-// hit makes a reply of an entry.
-func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.Reply {
-	age, outcome := e.age(now), detail
-	if age >= e.Soft {
-		outcome = "stale"
-	}
-	c.options.Observer.Read(outcome)
-	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
-}
-
-// freshness is what an entry is good for.
-type freshness int
-
-const (
-	fresh freshness = iota
-	// staleWhileRevalidate: may be used while a new one is fetched.
-	staleWhileRevalidate
-	// staleIfError: may be used while the tracker fails.
-	staleIfError
-	expired
-)
-
-// maxClockSkew is how far the clock of another process may be ahead.
-const maxClockSkew = 5 * time.Second
-
-// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
-func (e *entry) state(now time.Time, o *Options) freshness {
-	over := e.age(now) - e.Soft
-	switch {
-	case e.filled.Sub(now) > maxClockSkew:
-		return expired
-	case over < 0:
-		return fresh
-	case over < o.StaleWhileRevalidate && !e.Uncertain:
-		return staleWhileRevalidate
-	case over < o.StaleIfError:
-		return staleIfError
-	}
-	return expired
-}
-
-// age is never negative, although the clocks of two machines may differ a little.
-func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
-
-// reply makes a reply of the entry. Replies share the bytes.
-func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
-	document := mapping.NewDocument(e.text)
-	document.ETag = e.ETag
-	return mapping.Reply{Document: document, Cache: info}
-}
-
-// localBytes bounds the local level.
-const localBytes = 64 << 20
-
-// held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
-// that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
-// tracker fails.
-type held struct {
-	*entry
-	seen  *token
-	until time.Time
-	// retry is when the entry may be refreshed again, in Unix nanoseconds.
-	retry atomic.Int64
-}
-
-func newLocal() *otter.Cache[key, *held] {
-	return otter.Must(&otter.Options[key, *held]{
-		MaximumWeight: localBytes,
-		Weigher: func(k key, h *held) uint32 {
-			weight := 512 + 2*len(k.product) + 2*len(k.component)
-			if h.entry != nil {
-				weight += len(h.text)
-			}
-			return uint32(weight)
-		},
-	})
-}
-
-// hold keeps an entry that a lookup found, or that was stored after it, in the local level if there is one.
-func (c *Cache) hold(k key, e *entry, found *lookup) *held {
-	h := &held{entry: e, seen: found.seen, until: found.checked.Add(c.options.LocalTTL)}
-	if c.options.LocalTTL > 0 {
-		// The texts of a request may be part of something bigger.
-		k.product, k.component = strings.Clone(k.product), strings.Clone(k.component)
-		c.local.Set(k, h)
-	}
-	return h
-}
 
 // Kinds of scope.
 const (
@@ -255,4 +67,102 @@ func (h *hasher) credential(caller upstream.Caller) scope {
 func (h *hasher) groups(names []string) scope {
 	print := h.prints.Of(append([]string{"groups"}, names...)...)
 	return scope{kindGroups, [16]byte(print[:16])}
+}
+
+// credentialScope is the scope of a caller who shares with no other. Where the tracker sees another credential, the scope has both, since
+// settings may change what it sees, and each process reads them by itself.
+func (c *Cache) credentialScope(caller *upstream.Caller) scope {
+	if caller.Anonymous() {
+		return scope{kind: kindAnonymous}
+	}
+	h := c.shared.hasher.Load()
+	own := h.credential(*caller)
+	if c.options.Keys == nil {
+		return own
+	}
+	seen, _ := c.options.Keys(*caller) // who is refused gets no response, so nothing is kept
+	if seen.Credentials == caller.Credentials {
+		return own
+	}
+	shown := h.credential(seen)
+	both := h.prints.Of(string(own.sum[:]), string(shown.sum[:]))
+	return scope{kindCredential, [16]byte(both[:16])}
+}
+
+const (
+	// groupsTTL is how long the groups of a credential are remembered.
+	groupsTTL = time.Minute
+	// failedGroupsTTL is how long groups that could not be asked for are not asked for again.
+	failedGroupsTTL = 5 * time.Second
+	// groupsPatience is how long a read waits for groups that were known before.
+	groupsPatience = time.Second
+)
+
+// membership is the scope in which a credential shares entries until a certain time. While the tracker fails, it holds on
+// until another time.
+type membership struct {
+	scope       scope
+	until, last time.Time
+}
+
+// membership gives what is known of a credential, and whether it still holds.
+func (c *Cache) membership(own scope, now time.Time) (m membership, current bool) {
+	if c.options.Scope != ScopeGroup || own.kind == kindAnonymous {
+		return membership{scope: own}, true
+	}
+	m, _ = c.groups.GetIfPresent(own)
+	return m, now.Before(m.until)
+}
+
+// sharedScope gives the scope in which a caller shares entries, its own if its groups are not known. While the tracker fails, the
+// groups that were known count for as long as old entries do.
+func (c *Cache) sharedScope(ctx context.Context, caller *upstream.Caller, own scope) scope {
+	now := c.now()
+	known, current := c.membership(own, now)
+	if current {
+		return known.scope
+	}
+	var patience <-chan time.Time
+	if now.Before(known.last) {
+		wait := groupsPatience
+		if c.failing(now) {
+			wait = 0
+		}
+		patience = time.After(wait)
+	}
+	select {
+	case result := <-c.learn(ctx, *caller, own):
+		if learned, ok := result.Val.(scope); ok {
+			return learned
+		}
+	case <-patience:
+		c.setFailing(true)
+		return known.scope
+	case <-ctx.Done():
+	}
+	return own
+}
+
+// learn asks for the groups of a caller, once for all reads that wait for them.
+func (c *Cache) learn(ctx context.Context, caller upstream.Caller, own scope) <-chan singleflight.Result {
+	return c.learning.DoChan(own.String(), c.guarded(func() any {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.FillTimeout)
+		defer cancel()
+		names, err := c.options.Groups(ctx, caller)
+		now := c.now()
+		m := membership{scope: own, until: now.Add(failedGroupsTTL)}
+		_, contract := errors.AsType[*mapping.Error](err)
+		known, _ := c.groups.GetIfPresent(own)
+		switch {
+		case err == nil:
+			slices.Sort(names)
+			m.scope, m.until = c.shared.hasher.Load().groups(slices.Compact(names)), now.Add(groupsTTL)
+			m.last = m.until.Add(c.options.StaleIfError)
+		case now.Before(known.last) && (contract && isFailure(err) || errors.Is(err, context.DeadlineExceeded)):
+			// The tracker fails. Any other error may mean that the credential is not what it was.
+			m.scope, m.last = known.scope, known.last
+		}
+		c.groups.Set(own, m)
+		return m.scope
+	}))
 }

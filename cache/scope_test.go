@@ -319,7 +319,7 @@ func TestGroupsOutliveASickTracker(t *testing.T) {
 		shares bool
 	}{{30 * time.Minute, true}, {30 * time.Minute, true}, {10 * time.Minute, false}, {time.Minute, false}} {
 		clock.forward(each.after)
-		if shares := c.sharing(t.Context(), &caller, own) != own; shares != each.shares {
+		if shares := c.sharedScope(t.Context(), &caller, own) != own; shares != each.shares {
 			t.Errorf("after another %s the caller shares: %t", each.after, shares)
 		}
 		if a := ask(c, caller); (a.err == nil && a.cache.Detail == detailIfError) != each.shares {
@@ -351,7 +351,7 @@ func TestGroupsOfATrackerThatHangs(t *testing.T) {
 	own, least := c.credentialScope(&caller), groupsPatience
 	for range 3 {
 		begun := time.Now()
-		if c.sharing(t.Context(), &caller, own) == own {
+		if c.sharedScope(t.Context(), &caller, own) == own {
 			t.Error("the groups that were known are lost")
 		}
 		least = min(least, time.Since(begun))
