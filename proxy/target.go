@@ -150,29 +150,3 @@ func (rc *requestContext) origin() (scheme, host string) {
 func lastItem(list string) string {
 	return strings.TrimSpace(list[strings.LastIndexByte(list, ',')+1:])
 }
-
-// forwardingHeaders are those by which proxies name the client, besides X-Forwarded-*.
-var forwardingHeaders = []string{
-	"Forwarded", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-For", "X-Original-Host", "X-Original-Proto",
-	"Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Front-End-Https", "X-Url-Scheme", "X-Host",
-}
-
-// unsentHeaders never go to a tracker. net/http would send a POST with an Idempotency-Key twice on a connection that breaks. Servers that
-// honour the URL headers would take another path than the one that was allowed to pass, and some frameworks take the override headers for
-// the method. Web servers with CGI take Proxy for their own proxy. The body is here already, so that nothing is to be expected. Te is
-// for one connection, and httputil.ReverseProxy leaves it.
-var unsentHeaders = []string{
-	"Idempotency-Key", "X-Idempotency-Key", "Upgrade", "Connection", "Te", "X-Original-Url", "X-Rewrite-Url", "Expect", "Proxy",
-	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override",
-}
-
-// removeHeaders removes from a header what does not go to a tracker, and what only a trusted proxy may say of a client. A web server with
-// CGI takes names with underscores for those with hyphens.
-func removeHeaders(header http.Header, trusted bool) {
-	for name := range header {
-		forwarding := strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
-		if strings.Contains(name, "_") || slices.Contains(unsentHeaders, name) || forwarding && !trusted {
-			delete(header, name)
-		}
-	}
-}

@@ -16,9 +16,9 @@ import (
 	"portico/upstream/state"
 )
 
-// A change of the rules that moves writes is two revisions. In the first one the writes that move wait (Table.Moving). The second one, with the
-// rules that come, is made when each process that is alive has reported the first one, which it does when it has ended such writes, and when
-// the journal has copied theirs. A process without a heartbeat does not write, so nothing waits for it.
+// A change of the rules that moves writes is two revisions. In the first one the writes that move wait (Table.Moving; Switchover.begin lets them
+// wait). The second one, with the rules that come, is made when each process that is alive has reported the first one, which it does when it has
+// ended such writes, and when the journal has copied theirs. A process without a heartbeat does not write, so nothing waits for it.
 
 // barrierPoll is how often a change that moves writes looks who has still to report.
 const barrierPoll = 50 * time.Millisecond

@@ -34,7 +34,7 @@ type Locator interface {
 func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (route, error) {
 	if info.killed != nil {
 		last := len(info.source.Rules) - 1
-		return route{object: o, rule: last, phase: PhaseOld, may: []*Rule{&info.source.Rules[last]}}, nil
+		return route{object: o, rule: last, phase: PhaseOld, mayDecide: []*Rule{&info.source.Rules[last]}}, nil
 	}
 	var place mapping.Place
 	var last lookupResult

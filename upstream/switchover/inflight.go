@@ -8,15 +8,21 @@ import (
 	"portico/upstream"
 )
 
+// isMoving reports whether writes that a rule decides wait, because the next rules send them to the other tracker. A kill that the store does not
+// have yet ends the wait.
+func (r *ruleSet) isMoving(rule *Rule) bool {
+	return r.killed == r.source.Killed && slices.Contains(r.source.Moving, rule.Name)
+}
+
 // enter registers a write. It returns false if other rules are in force by now, so that the write has to be decided again, or if the write
 // has to wait until other rules are in force.
 func (s *Switchover) enter(info *callInfo) bool {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.rules.Load() != info.ruleSet || slices.ContainsFunc(info.candidates, info.holds) {
+	if s.rules.Load() != info.ruleSet || slices.ContainsFunc(info.mayDecide, info.isMoving) {
 		return false
 	}
-	for _, rule := range info.candidates {
+	for _, rule := range info.mayDecide {
 		s.inFlight[rule.Name]++
 	}
 	return true
@@ -26,7 +32,7 @@ func (s *Switchover) enter(info *callInfo) bool {
 func (s *Switchover) leave(info *callInfo, err error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	for _, rule := range info.candidates {
+	for _, rule := range info.mayDecide {
 		s.inFlight[rule.Name]--
 		if err != nil && !upstream.NotWritten(err) && !info.recorded {
 			s.unknown[rule.Name] = s.now().Add(info.UnknownOutcome)
@@ -57,7 +63,7 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 	patient, cancel := context.WithTimeout(ctx, s.timing.hold)
 	defer cancel()
 	for {
-		info.ruleSet, info.candidates, info.begun = s.rules.Load(), nil, s.now()
+		info.ruleSet, info.mayDecide, info.begun = s.rules.Load(), nil, s.now()
 		deciding, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(info.current, cancel)
 		routes, err := s.decideWrite(deciding, info, call)
@@ -72,7 +78,7 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 			return nil, err
 		}
 		for _, one := range routes {
-			info.candidates = append(info.candidates, one.may...)
+			info.mayDecide = append(info.mayDecide, one.mayDecide...)
 		}
 		if s.enter(info) {
 			return routes, nil

@@ -62,7 +62,7 @@ func (s *Switchover) followWrites(ctx context.Context, info *callInfo, writes []
 		if !s.concerns(ctx, info, &writes[i], chosen) {
 			continue
 		}
-		if writes[i].side == elsewhere && (!hasAll || s.waits(ctx, info, &writes[i])) {
+		if writes[i].side == elsewhere && (!hasAll || s.isUncopied(ctx, info, &writes[i])) {
 			// What was just written at one tracker is not at the other, so nothing is compared.
 			chosen.side, chosen.phase, chosen.followed = elsewhere, [...]Phase{PhaseOld, PhaseNew}[elsewhere], true
 		}
@@ -70,8 +70,8 @@ func (s *Switchover) followWrites(ctx context.Context, info *callInfo, writes []
 	}
 }
 
-// waits reports whether a write is not copied yet. The journal is asked once for a call.
-func (s *Switchover) waits(ctx context.Context, info *callInfo, w *written) bool {
+// isUncopied reports whether a write is not copied yet. The journal is asked once for a call.
+func (s *Switchover) isUncopied(ctx context.Context, info *callInfo, w *written) bool {
 	is := func(one written) bool { return one.side == w.side && one.object == w.object }
 	if info.waiting == nil {
 		own, _ := s.ownUncopied(ctx, info)

@@ -89,7 +89,7 @@ func TestReadsFollowAWriteWhoseBugHasMoved(t *testing.T) {
 	}
 	// A read of it together with another caller's new attachment, which the journal was asked for first.
 	info := &callInfo{ruleSet: b.rules.Load(), caller: new(caller("k")), uncopied: []written{{object: attachmentNamed("9")}}}
-	if !b.waits(t.Context(), info, &written{object: attachmentNamed("31")}) || !b.waits(t.Context(), info, &info.uncopied[0]) || b.waits(t.Context(), info, &written{object: attachmentNamed("30")}) {
+	if !b.isUncopied(t.Context(), info, &written{object: attachmentNamed("31")}) || !b.isUncopied(t.Context(), info, &info.uncopied[0]) || b.isUncopied(t.Context(), info, &written{object: attachmentNamed("30")}) {
 		t.Errorf("what waits of the caller is %+v", info.waiting)
 	}
 }

@@ -62,8 +62,8 @@ type callInfo struct {
 	// uncopied are writes of any caller that made what the call reads, and that are not copied yet, waiting all such writes of the caller, nil before
 	// the journal was asked.
 	uncopied, waiting []written
-	// candidates are the rules that may have decided a write that is under way.
-	candidates []*Rule
+	// mayDecide are the rules that may have decided a write that is under way.
+	mayDecide []*Rule
 	// recorded says that the journal finds out an unknown outcome.
 	recorded bool
 }
@@ -154,9 +154,9 @@ type route struct {
 	phase    Phase
 	side     side
 	followed bool
-	// may are the rules that may decide: the one that does, as far as is known where the object is, and those before it that match if something
+	// mayDecide are the rules that may decide: the one that does, as far as is known where the object is, and those before it that match if something
 	// is there which could not be found out. Only writes have them.
-	may []*Rule
+	mayDecide []*Rule
 	// absent says that no tracker has the object.
 	absent bool
 	// place is what was looked up of the object, or of the bug of an attachment.
@@ -180,11 +180,6 @@ func (r *ruleSet) isWriter(chosen *route) bool {
 	return rule.Replicate && rule.Writes.side() == chosen.side
 }
 
-// holds reports whether writes that a rule decides wait for other rules. A kill that the store does not have yet holds nothing.
-func (r *ruleSet) holds(rule *Rule) bool {
-	return r.killed == r.source.Killed && slices.Contains(r.source.Moving, rule.Name)
-}
-
 // route finds the first rule that surely matches an object by what was looked up of it so far, and what it has in common with those before it that
 // may match. Where phases are the same, so is what becomes of a write besides.
 func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, samePhase, sameSide bool) {
@@ -203,10 +198,10 @@ func (info *callInfo) route(o *object, found *mapping.Place) (chosen route, same
 			first = rule
 		}
 		if isWrite {
-			chosen.may = append(chosen.may, rule)
+			chosen.mayDecide = append(chosen.mayDecide, rule)
 		}
 		phase := first.phase(info.operation)
-		samePhase = samePhase && chosen.phase == phase && (!isWrite || rule.Replicate == first.Replicate && info.holds(rule) == info.holds(first))
+		samePhase = samePhase && chosen.phase == phase && (!isWrite || rule.Replicate == first.Replicate && info.isMoving(rule) == info.isMoving(first))
 		sameSide = sameSide && chosen.phase.side() == phase.side()
 		if is == matchYes {
 			break

@@ -58,9 +58,9 @@ var errNoJournal = errors.New("the configuration has no switchover.journal.key_f
 
 // record commits the intent of a write, if a rule that may decide it replicates.
 func (s *Switchover) record(ctx context.Context, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
-	decides := info.candidates[max(0, slices.IndexFunc(info.candidates, func(rule *Rule) bool { return rule.Replicate }))]
+	decides := info.mayDecide[max(0, slices.IndexFunc(info.mayDecide, func(rule *Rule) bool { return rule.Replicate }))]
 	recorded, name, to := decides.Replicate, decides.Name, routes[0].side
-	if slices.ContainsFunc(info.candidates, func(rule *Rule) bool { return rule.Replicate && rule.Name != decides.Name }) {
+	if slices.ContainsFunc(info.mayDecide, func(rule *Rule) bool { return rule.Replicate && rule.Name != decides.Name }) {
 		name = "several rules" // which is no rule, so it counts for all of them
 	}
 	if info.killed != nil { // which rule would decide is not known, so the write is lost to all of them unless all replicate

@@ -16,7 +16,7 @@ import (
 //go:embed html
 var files embed.FS
 
-var templates = view.New(files, words)
+var templates = view.New(files, functions)
 
 // fault is an error response.
 type fault struct {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// Words are functions that templates call, by name. Each returns one value; none takes a variable number of them.
-type Words map[string]any
+// FuncMap are functions that templates call, by name. Each returns one value; none takes a variable number of them.
+type FuncMap map[string]any
 
 // Set is a set of templates that may call each other. It never changes, and is safe for concurrent use.
 type Set struct {
 	trees func() map[string]*parse.Tree
-	words Words
+	functions FuncMap
 }
 
 // Pieces are the templates that every set has.
@@ -29,20 +29,20 @@ var Pieces embed.FS
 
 // New returns the templates in the .html files in the folder html of a file system that is part of the program. They are parsed when the first one is
 // executed, since most processes show no page. The tests of this package check that every value stands where escaping makes it harmless.
-func New(files fs.FS, own Words) *Set {
-	s := &Set{words: words()}
-	maps.Copy(s.words, own)
-	s.trees = sync.OnceValue(func() map[string]*parse.Tree { return mustParse(files, s.words) })
+func New(files fs.FS, own FuncMap) *Set {
+	s := &Set{functions: functions()}
+	maps.Copy(s.functions, own)
+	s.trees = sync.OnceValue(func() map[string]*parse.Tree { return mustParse(files, s.functions) })
 	return s
 }
 
-func mustParse(files fs.FS, words Words) map[string]*parse.Tree {
+func mustParse(files fs.FS, functions FuncMap) map[string]*parse.Tree {
 	trees := map[string]*parse.Tree{}
 	for _, folder := range []fs.FS{Pieces, files} {
 		paths, _ := fs.Glob(folder, "html/*.html") // the pattern is a good one
 		for _, path := range paths {
 			text, _ := fs.ReadFile(folder, path) // it is there
-			if _, err := parse.New(path[len("html/"):]).Parse(string(text), "", "", trees, words); err != nil {
+			if _, err := parse.New(path[len("html/"):]).Parse(string(text), "", "", trees, functions); err != nil {
 				panic(err)
 			}
 		}
@@ -154,7 +154,7 @@ func (e execution) command(n *parse.CommandNode, dot any) any {
 	if !isCall {
 		return e.value(n.Args[0], dot)
 	}
-	function := reflect.ValueOf(e.words[name.Ident])
+	function := reflect.ValueOf(e.functions[name.Ident])
 	operands := make([]reflect.Value, len(n.Args)-1)
 	for i := range operands {
 		takes := function.Type().In(i)

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,118 +11,6 @@ import (
 
 	"portico/mapping"
 )
-
-// Class names a kind of difference. The names appear in findings, metrics and rules, so they never change.
-type Class string
-
-// The classes. Each has a row in the table classes.
-const (
-	ClassStatus  Class = "status"
-	ClassCode    Class = "code"
-	ClassMessage Class = "message"
-	ClassHeader  Class = "header"
-	ClassMissing Class = "missing"
-	ClassExtra   Class = "extra"
-	ClassNull    Class = "null"
-	// ClassType is also a number that is an integer on one side only (1 and 1.0): it is equal in value, but a client that
-	// reads integers fails on one of them.
-	ClassType  Class = "type"
-	ClassValue Class = "value"
-	// ClassTime is another time in the same notation; another notation is ClassValue.
-	ClassTime Class = "time"
-	// ClassOrder is reported once per array.
-	ClassOrder   Class = "order"
-	ClassSet     Class = "set"
-	ClassDigest  Class = "digest"
-	ClassFailure Class = "failure"
-	ClassPlan    Class = "plan"
-	ClassLatency Class = "latency"
-)
-
-// classInfo is all that the program knows of a class.
-type classInfo struct {
-	// means describes the class in a sentence.
-	means string
-	// kind names the kind of a difference among those of its class and path, nil where there is only one.
-	kind func(Difference) string
-	// rules are the types of equivalences that can excuse it.
-	rules []EquivalenceType
-	// family is shared by the classes that are the same noise, empty for what is never noise. With byValue each value is
-	// noise of its own: a tracker that sometimes responds 503 does not excuse another one that responds 404.
-	family  string
-	byValue func(jsontext.Value) string
-	// outcome says that nothing else is compared beside it.
-	outcome bool
-	// structural says that another value of the reference does not explain it.
-	structural bool
-	// times says that its values are times. What happens again happens at another time.
-	times bool
-	// unit follows its values on pages.
-	unit string
-	// texts is the form that its values must have to be kept in samples, where its path is its name. Empty keeps no text.
-	texts string
-	// failure says why an open finding is a FAIL at any mismatch rate, and note what its note adds to means: at the path
-	// special, or at all paths where that is empty.
-	special, failure, note string
-}
-
-var textRules = []EquivalenceType{Regex, URLHost}
-
-var classes = map[Class]classInfo{
-	ClassStatus:  {means: "The HTTP status is another one.", kind: valuePair, rules: []EquivalenceType{Pair}, family: "status ", byValue: rawText, outcome: true},
-	ClassCode:    {means: "The error code is another one.", kind: valuePair, rules: []EquivalenceType{Pair}, family: "code ", byValue: rawText, outcome: true},
-	ClassMessage: {means: "The error message is another one.", kind: textKind, rules: textRules, family: "message"},
-	ClassHeader:  {means: "A header that clients look at differs.", kind: valuePair, rules: textRules, family: "header"},
-	ClassMissing: {means: "The candidate leaves this out.", kind: oneSidedKind, family: "presence", structural: true},
-	ClassExtra:   {means: "Only the candidate has this.", kind: oneSidedKind, rules: []EquivalenceType{Extra}, family: "presence", structural: true},
-	ClassNull:    {means: "This is null on one side only.", kind: typePair, family: "null"},
-	ClassType:    {means: "This has another JSON type.", kind: typePair, rules: []EquivalenceType{IntAsBool}, family: "type ", byValue: typeName, structural: true},
-	ClassValue:   {means: "This has another value.", kind: valueKind, rules: []EquivalenceType{IDMap, Regex, URLHost}, family: "value"},
-	ClassTime:    {means: "This is another time.", kind: timeKind, rules: []EquivalenceType{TimeWithin}, family: "value", times: true},
-	ClassOrder:   {means: "These are the same elements in another order.", rules: []EquivalenceType{Set}, family: "order"},
-	ClassSet:     {means: "These are other elements, whatever their order.", kind: objectKind, family: "set"},
-	ClassDigest:  {means: "The content is another one; only digests were compared.", kind: objectKind, family: "digest"},
-	ClassFailure: {means: "The candidate failed and the reference did not.", kind: valuePair, outcome: true, texts: `[a-z]+(-[a-z]+){0,4}`},
-	ClassPlan: {
-		means: "Each tracker would be sent another request for the same write.", structural: true,
-		special: PathRefused, failure: "the candidate has no form for a call that clients make", note: "The write can be expressed for one of the trackers only.",
-	},
-	ClassLatency: {means: "The candidate is slower than it may be.", unit: " ms", failure: "the candidate is slower than allowed"},
-}
-
-// Classes lists all classes, sorted by name.
-func Classes() []Class { return slices.Sorted(maps.Keys(classes)) }
-
-// Means describes the class in a sentence, for pages.
-func (c Class) Means() string { return classes[c].means }
-
-// Unit follows a value on pages, after a space; it is empty for values without a unit.
-func (c Class) Unit() string { return classes[c].unit }
-
-// HasTimes reports whether the values are times.
-func (c Class) HasTimes() bool { return classes[c].times }
-
-// At gives, for a path, what the note of a finding adds to Means, and why an open finding is a FAIL at any mismatch rate. Both
-// may be empty.
-func (c Class) At(path string) (note, failure string) {
-	info := classes[c]
-	if info.special != "" && info.special != path {
-		return "", ""
-	}
-	return info.note, info.failure
-}
-
-// NoiseFamily names what the reference must be seen to vary in, so that a difference of this class is noise where one side has
-// the value. It is empty for a class that is never noise.
-func (c Class) NoiseFamily(value jsontext.Value) string {
-	info := classes[c]
-	if info.byValue != nil {
-		return info.family + info.byValue(value)
-	}
-	return info.family
-}
-
-func rawText(value jsontext.Value) string { return string(value) }
 
 // Paths of differences that are not in a body. Those of headers begin with PathHeader, and those of bodies with $.
 const (

@@ -11,9 +11,9 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// words are the functions that all templates have.
-func words() Words {
-	return Words{
+// functions are the functions that all templates have.
+func functions() FuncMap {
+	return FuncMap{
 		"or": func(a, b any) any {
 			if truth(a) {
 				return a

@@ -14,8 +14,8 @@ import (
 	"portico/upstream/switchover"
 )
 
-// words are what templates write values with.
-var words = view.Words{
+// functions are those that the templates of pages have besides the ones of package view.
+var functions = view.FuncMap{
 	"times":    func(n int64) string { return plural(n, "time", "times") },
 	"text":     func(value fmt.Stringer) string { return value.String() },
 	"fragment": fragment,
