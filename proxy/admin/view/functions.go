@@ -11,8 +11,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// functions are the functions that all templates have.
-func functions() FuncMap {
+// commonFunctions are those that all templates have.
+func commonFunctions() FuncMap {
 	return FuncMap{
 		"or": func(a, b any) any {
 			if truth(a) {

@@ -18,7 +18,7 @@ type FuncMap map[string]any
 
 // Set is a set of templates that may call each other. It never changes, and is safe for concurrent use.
 type Set struct {
-	trees func() map[string]*parse.Tree
+	trees     func() map[string]*parse.Tree
 	functions FuncMap
 }
 
@@ -30,7 +30,7 @@ var Pieces embed.FS
 // New returns the templates in the .html files in the folder html of a file system that is part of the program. They are parsed when the first one is
 // executed, since most processes show no page. The tests of this package check that every value stands where escaping makes it harmless.
 func New(files fs.FS, own FuncMap) *Set {
-	s := &Set{functions: functions()}
+	s := &Set{functions: commonFunctions()}
 	maps.Copy(s.functions, own)
 	s.trees = sync.OnceValue(func() map[string]*parse.Tree { return mustParse(files, s.functions) })
 	return s
