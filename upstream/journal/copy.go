@@ -50,25 +50,12 @@ func (s *step) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	end := func() error { return s.journal.store.EndCopy(ctx, s.journal.holder, s.from, *s.entry, s.learned) }
-	contradicts, err := s.added(end())
-	if contradicts {
+	err := s.added(end())
+	if reason, contradicts := errors.AsType[parkError](err); contradicts {
+		s.park(reason)
 		err = end()
 	}
 	return err
-}
-
-// added takes the error of adding the ids that were learned. Where they contradict others, it parks the entry, and returns no error.
-func (s *step) added(err error) (contradicts bool, _ error) {
-	conflict, contradicts := errors.AsType[*state.IDConflictError](err)
-	switch {
-	case contradicts:
-		s.park("it is copied, but %v", conflict)
-		err = nil
-	case err == nil && len(s.learned) > 0:
-		s.settings.Pairs.Added(s.learned)
-	}
-	s.learned = nil
-	return contradicts, err
 }
 
 const (
@@ -83,8 +70,16 @@ type attempt struct {
 	Known []int64 `json:"known"`
 }
 
-func (s *step) park(format string, args ...any) {
-	s.entry.Status, s.entry.Reason = state.JournalParked, fmt.Sprintf(format, args...)
+// parkError is the error of a step whose entry must wait for an operator, who reads it as the reason.
+type parkError string
+
+// Error implements error.
+func (e parkError) Error() string { return string(e) }
+
+func parkErrorf(format string, args ...any) parkError { return parkError(fmt.Sprintf(format, args...)) }
+
+func (s *step) park(reason parkError) {
+	s.entry.Status, s.entry.Reason = state.JournalParked, string(reason)
 }
 
 // again has the entry tried later. A failure counts unless the tracker was merely away.
@@ -98,7 +93,7 @@ func (s *step) again(counts bool, cause error) {
 	}
 	e.Reason, e.Next = cause.Error(), time.Now().Add(wait/2+rand.N(wait/2)) // or the same one of two processes would always be first
 	if counts && e.Attempts >= s.settings.MaxFailures {
-		s.park("%d attempts failed, the last one with: %v", e.Attempts, cause)
+		s.park(parkErrorf("%d attempts failed, the last one with: %v", e.Attempts, cause))
 	}
 }
 
@@ -111,16 +106,19 @@ type targetError struct{ error }
 // Unwrap returns the error of the call.
 func (e targetError) Unwrap() error { return e.error }
 
-// failed notes why an attempt failed. A tracker that refuses a write would refuse it again, unless it lacks what another lane will make.
+// failed notes why a step failed. A tracker that refuses a write would refuse it again, unless it lacks what another lane will make.
 func (s *step) failed(cause error) {
+	reason, parks := errors.AsType[parkError](cause)
 	refusal, ok := errors.AsType[*mapping.Error](cause)
 	by := s.entry.Receiver
 	if _, asked := errors.AsType[targetError](cause); asked || s.entry.Status == state.JournalBegun {
 		by = s.entry.Target
 	}
 	switch {
+	case parks:
+		s.park(reason)
 	case errors.Is(cause, errNoPlace):
-		s.park("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause)
+		s.park(parkErrorf("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause))
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
 	case s.shown() != nil && (upstream.RefusesLogin(cause) || ok && refusal.Code == codeHidden):
@@ -129,7 +127,7 @@ func (s *step) failed(cause error) {
 		s.entry.Next = time.Now()
 	case ok && (refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429 ||
 		refusal.Code == mapping.CodeTooLarge || refusal.Reason == mapping.ReasonInexpressive):
-		s.park("%s: %s refuses it: %s", lacks(refusal), by, refusal.Message)
+		s.park(parkErrorf("%s: %s refuses it: %s", lacks(refusal), by, refusal.Message))
 	default:
 		s.again(true, cause)
 	}
@@ -150,12 +148,11 @@ func lacks(refusal *mapping.Error) string {
 	return "refused"
 }
 
-// side returns a tracker and the caller to ask it as, or parks the entry.
-func (s *step) side(name string) (at side, ok bool) {
+// side returns a tracker and the caller to ask it as.
+func (s *step) side(name string) (at side, err error) {
 	at.Tracker = s.settings.Trackers[name]
 	if at.Tracker == nil {
-		s.park("there is no tracker %q in the configuration", name)
-		return at, false
+		return at, parkErrorf("there is no tracker %q in the configuration", name)
 	}
 	at.split = s.settings.Split
 	at.comments = func(ctx context.Context, attachment int64) (all []thing, err error) {
@@ -165,13 +162,13 @@ func (s *step) side(name string) (at side, ok bool) {
 		}
 		return all, err
 	}
-	at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown())
-	if !ok {
-		s.park("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
+	var hasKey bool
+	if at.caller, at.own, hasKey = s.settings.Caller(name, s.entry.Caller, s.shown()); !hasKey {
+		err = parkErrorf("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
 			name, s.caller(), name)
 	}
 	at.caller.Role = "journal"
-	return at, ok
+	return at, err
 }
 
 // caller names the caller of the write.
@@ -183,16 +180,13 @@ func (s *step) shown() *upstream.Caller {
 	return caller
 }
 
-// open decrypts the request, or parks the entry. A key that is not known here may be known to a process that was reloaded earlier.
-func (s *step) open() bool {
-	var err error
-	switch s.of, err = s.settings.open(s.entry); {
-	case errors.Is(err, errKey):
-		s.again(true, err)
-	case err != nil:
-		s.park("the recorded request is unreadable: %v", err)
+// open decrypts the request, which closeContent closes. A key that is not known here may be known to a process that was reloaded earlier, so its
+// lack parks nothing.
+func (s *step) open() (err error) {
+	if s.of, err = s.settings.open(s.entry); err != nil && !errors.Is(err, errKey) {
+		err = parkErrorf("the recorded request is unreadable: %v", err)
 	}
-	return err == nil
+	return err
 }
 
 func (s *step) closeContent() {
@@ -202,48 +196,45 @@ func (s *step) closeContent() {
 }
 
 // copy makes the write at the receiver, or finds that it has been made.
-func (s *step) copy(ctx context.Context) {
-	at, ok := s.side(s.entry.Receiver)
-	if !ok || !s.open() {
-		return
+func (s *step) copy(ctx context.Context) error {
+	at, err := s.side(s.entry.Receiver)
+	if err == nil {
+		err = s.open()
+	}
+	if err != nil {
+		return err
 	}
 	defer s.closeContent()
 	if err := s.learnFlags(ctx, at); err != nil {
-		s.failed(err)
-		return
-	}
-	if s.entry.Status == state.JournalParked {
-		return
+		return err
 	}
 	open := s.entry.Attempt != nil
 	if s.of.repeatable {
 		if flags := s.of.flags; flags != nil && len(*flags) > 0 && !open {
 			s.entry.Attempt = attemptAfter(nil) // reads that show ids of flags wait for its end
 		}
-		s.make(ctx, at)
-		return
+		return s.make(ctx, at)
 	}
 	present, err := s.of.present(ctx, at)
 	if err != nil && (open || !errors.Is(err, errNoPlace)) {
-		s.failed(err)
-		return
+		return err
 	}
-	switch fit, err := s.find(ctx, at, present); {
+	fit, err := s.findCopy(ctx, at, present)
+	switch {
 	case err != nil:
-		s.failed(err)
-	case s.entry.Status == state.JournalParked: // the target cannot be asked
+		return err
 	case len(fit) > 1:
-		s.park("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
+		return parkErrorf("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
 	case len(fit) == 1:
-		s.made(ctx, at, fit[0].ID)
+		return s.applied(ctx, at, fit[0].ID)
 	case open && s.tooEarly():
+		return nil
 	case open:
-		s.park("the outcome of an attempt at %s is unknown, and nothing new there is the copy; look there, then retry or skip it", s.entry.Receiver)
 		s.entry.Attempt = nil // an operator's retry is a decision
-	default:
-		s.entry.Attempt = attemptAfter(present)
-		s.make(ctx, at)
+		return parkErrorf("the outcome of an attempt at %s is unknown, and nothing new there is the copy; look there, then retry or skip it", s.entry.Receiver)
 	}
+	s.entry.Attempt = attemptAfter(present)
+	return s.make(ctx, at)
 }
 
 // tooEarly reports whether the last attempt may still be carried out, and has the entry tried when that is over.
@@ -273,12 +264,12 @@ func attemptAfter(present []thing) []byte {
 }
 
 // make commits the attempt and makes the call.
-func (s *step) make(ctx context.Context, at side) {
+func (s *step) make(ctx context.Context, at side) error {
 	if !s.begun && !s.begin(ctx) {
 		s.entry.Attempt = s.from.Attempt // nothing is sent
-		return
+		return nil
 	}
-	s.name(at)
+	s.nameCaller(at)
 	ctx, cancel := context.WithTimeout(ctx, s.settings.Timeout)
 	defer cancel()
 	s.of.call.Guard = func() error {
@@ -292,23 +283,22 @@ func (s *step) make(ctx context.Context, at side) {
 		if upstream.NotWritten(response.Err) {
 			s.entry.Attempt = nil
 		}
-		s.failed(response.Err)
-		return
+		return response.Err
 	}
 	ids, err := ReplyIDs(response.Document, s.settings.Split)
 	if err = errors.Join(err, response.Document.Close()); err != nil {
 		s.again(true, err)
-		return
+		return nil
 	}
 	var id int64
 	if len(ids) == 1 {
 		id = ids[0]
 	}
-	s.made(ctx, at, id)
+	return s.applied(ctx, at, id)
 }
 
-// name adds the label of the caller to a comment that is made with another key, if the comment does not become longer than trackers allow.
-func (s *step) name(at side) {
+// nameCaller adds the label of the caller to a comment that is made with another key, if the comment does not become longer than trackers allow.
+func (s *step) nameCaller(at side) {
 	comment := s.of.comment
 	if comment == nil || isBlank(*comment) || at.own {
 		return
@@ -318,34 +308,17 @@ func (s *step) name(at side) {
 	}
 }
 
-// made notes that the receiver has carried out the write, under the id that it has given to a new object, and learns ids.
-func (s *step) made(ctx context.Context, at side, id int64) {
+// applied notes that the receiver has carried out the write, under the id that it has given to a new object, and learns ids.
+func (s *step) applied(ctx context.Context, at side, id int64) error {
 	e := s.entry
 	if e.Made != "" {
-		s.learn(s.of.kind, objectID(e.Made), id)
+		if err := s.learn(s.of.kind, objectID(e.Made), id); err != nil {
+			return err
+		}
 	}
 	if err := s.learnSetFlags(ctx, at); err != nil {
-		s.failed(fmt.Errorf("learn the ids of flags: %w", err))
-		return
+		return fmt.Errorf("learn the ids of flags: %w", err)
 	}
-	if e.Status == state.JournalPending {
-		e.Status, e.Reason = state.JournalApplied, ""
-	}
-}
-
-// learn notes under which id the receiver shows an object. It parks the entry where that cannot be.
-func (s *step) learn(kind string, client, shown int64) {
-	if client == shown {
-		return
-	}
-	if s.settings.Pairs == nil {
-		s.park("it is copied, but %s %d has the id %d at %s, and switchover.ids translates none", kind, client, shown, s.entry.Receiver)
-		return
-	}
-	pair, err := s.settings.Pairs.Pair(kind, client, s.entry.Receiver, shown)
-	if err != nil {
-		s.park("it is copied, but %v", err)
-		return
-	}
-	s.learned = append(s.learned, pair)
+	e.Status, e.Reason = state.JournalApplied, ""
+	return nil
 }

@@ -1,21 +1,19 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"time"
 
-	"portico/mapping"
 	"portico/upstream/state"
 )
 
-// find looks for what the write would make. Without an earlier attempt only what a copy of the data has brought counts: the object with the client's
-// id, or what an update has made; after an attempt, whatever was not there before it.
-func (s *step) find(ctx context.Context, at side, present []thing) ([]thing, error) {
+// findCopy looks for the copy of the write: what it would make, and the receiver has already. Without an earlier attempt only what a copy of the data
+// has brought counts: the object with the client's id, or what an update has made; after an attempt, whatever was not there before it.
+func (s *step) findCopy(ctx context.Context, at side, present []thing) ([]thing, error) {
 	if s.entry.Attempt == nil && !s.entry.Operation.IsCreate() {
-		return s.brought(ctx, at, present)
+		return s.findInDataCopy(ctx, at, present)
 	}
 	last, client := s.last(), objectID(s.entry.Made)
 	return s.of.matches(ctx, at, slices.DeleteFunc(slices.Clone(present), func(one thing) bool {
@@ -23,25 +21,14 @@ func (s *step) find(ctx context.Context, at side, present []thing) ([]thing, err
 	}))
 }
 
-// brought looks for what an update has made in a copy of the data that was made while copying was paused. There it has the time that it has at the
-// target. Where the update may have made one of several things there, it counts as brought when the receiver has all of them: what is made twice is
-// less bad than what is lost.
-func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, error) {
+// findInDataCopy looks for what an update has made in a copy of the data that was made while copying was paused. There it has the time that it has at
+// the target. Where the update may have made one of several things there, it counts as brought when the receiver has all of them: what is made twice
+// is less bad than what is lost.
+func (s *step) findInDataCopy(ctx context.Context, at side, present []thing) ([]thing, error) {
 	if waited, err := s.journal.store.JournalWaited(ctx, s.entry.Begun); err != nil || !waited {
 		return nil, err
 	}
-	target, ok := s.side(s.entry.Target)
-	if !ok {
-		return nil, nil
-	}
-	all, err := s.of.present(ctx, target)
-	var shown, made []thing
-	for _, skew := range []time.Duration{0, maxSkew} { // the clock of the target may be wrong
-		if err == nil && len(made) == 0 {
-			shown = slices.DeleteFunc(slices.Clone(all), func(one thing) bool { return one.before(s.entry.Begun.Add(-skew)) })
-			made, err = s.of.matches(ctx, target, slices.Clone(shown))
-		}
-	}
+	shown, made, err := s.madeAtTarget(ctx)
 	if err != nil {
 		return nil, targetError{err}
 	}
@@ -57,7 +44,7 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	var had []thing
 	for _, one := range shown {
 		i := slices.IndexFunc(present, func(other thing) bool {
-			return other.made() == one.made() && other.Name == one.Name && !hasID(had, other.ID)
+			return other.madeAt() == one.madeAt() && other.Name == one.Name && !hasID(had, other.ID)
 		})
 		if i < 0 {
 			return nil, nil
@@ -68,195 +55,84 @@ func (s *step) brought(ctx context.Context, at side, present []thing) ([]thing, 
 	return fit[:min(1, len(fit))], err
 }
 
+// madeAtTarget returns what the target shows from the time of the write on, and what of that the write may have made.
+func (s *step) madeAtTarget(ctx context.Context) (shown, made []thing, err error) {
+	target, err := s.side(s.entry.Target)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := s.of.present(ctx, target)
+	for _, skew := range []time.Duration{0, maxSkew} { // the clock of the target may be wrong
+		if err == nil && len(made) == 0 {
+			shown = from(all, s.entry.Begun.Add(-skew))
+			made, err = s.of.matches(ctx, target, slices.Clone(shown))
+		}
+	}
+	return shown, made, err
+}
+
 // maxSkew is how much earlier a tracker with a wrong clock may date what a write has made. Where that could be a create, an operator is asked.
 const maxSkew = 24 * time.Hour
 
-// resolve finds out whether the target has carried out a write whose outcome is unknown.
-func (s *step) resolve(ctx context.Context) {
-	const decide = "it is not known whether %s has carried it out; look there, then retry (%s) or skip it"
-	at, ok := s.side(s.entry.Target)
-	if !ok || !s.open() {
-		return
+// resolve finds out whether the target has carried out a write whose outcome is unknown. An update makes nothing that could be found.
+func (s *step) resolve(ctx context.Context) error {
+	at, err := s.side(s.entry.Target)
+	if err == nil {
+		err = s.open()
+	}
+	if err != nil {
+		return err
 	}
 	defer s.closeContent()
-	var shown, fit []thing
-	retry, err := "copy it", errNoPlace // an update makes nothing that could be found
-	if s.entry.Operation.IsCreate() {
-		retry = "look again"
-		shown, err = s.of.present(ctx, at)
+	const decide = "it is not known whether %s has carried it out; look there, then retry (%s) or skip it"
+	if !s.entry.Operation.IsCreate() {
+		return parkErrorf(decide, s.entry.Target, "copy it")
 	}
+	undecided := parkErrorf(decide, s.entry.Target, "look again")
+	shown, err := s.of.present(ctx, at)
+	if errors.Is(err, errNoPlace) {
+		return undecided
+	}
+	shown = from(shown, s.entry.Begun.Add(-maxSkew))
+	var fit []thing
 	if err == nil {
-		shown = slices.DeleteFunc(shown, func(one thing) bool { return one.before(s.entry.Begun.Add(-maxSkew)) })
 		fit, err = s.of.matches(ctx, at, slices.Clone(shown))
 	}
+	if err != nil {
+		return err
+	}
+	unclaimed, doubt, err := s.unclaimed(ctx, shown, fit)
 	switch {
-	case errors.Is(err, errNoPlace):
-		s.park(decide, s.entry.Target, retry)
-		return
 	case err != nil:
-		s.failed(err)
-		return
-	}
-	var unclaimed []thing
-	doubt := false
-	for _, one := range shown {
-		fits, early := hasID(fit, one.ID), one.before(s.entry.Begun)
-		if !fits && (early || one.made() == "") {
-			continue
-		}
-		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID))
-		switch {
-		case err != nil:
-			s.again(false, err)
-			return
-		case claimed:
-		case fits && !early:
-			unclaimed = append(unclaimed, one)
-		default:
-			doubt = true // the tracker has a wrong clock, or has changed what it was sent
-		}
-	}
-	switch {
+		s.again(false, err)
 	case len(unclaimed) == 1:
 		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
 	case len(unclaimed) == 0 && !doubt:
 		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	default:
-		s.park(decide, s.entry.Target, retry)
-	}
-}
-
-// made returns when a thing was made, as its tracker writes it.
-func (t thing) made() string { return cmp.Or(t.Created, t.Set) }
-
-// before reports whether a thing was made before a time. Clocks may differ by a minute.
-func (t thing) before(at time.Time) bool {
-	made, err := time.Parse(time.RFC3339, t.made())
-	return err == nil && made.Before(at.Add(-time.Minute))
-}
-
-// learnSetFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
-func (s *step) learnSetFlags(ctx context.Context, at side) error {
-	sent, id := s.of.flags, objectID(cmp.Or(s.entry.Made, s.entry.Lane))
-	if sent == nil || len(*sent) == 0 || s.settings.Pairs == nil {
-		return nil
-	}
-	if err := s.addLearned(ctx); err != nil || s.entry.Status == state.JournalParked {
-		return err
-	}
-	clients, copies, _, err := s.flags(ctx, at, id)
-	if err != nil {
-		return err
-	}
-	clients = slices.DeleteFunc(clients, func(one thing) bool { // a later write has changed it, or has set it after another one was cleared
-		return !slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return change.Status == one.Status })
-	})
-	matched, _ := matchFlags(clients, copies)
-	for client, shown := range matched {
-		s.learn("flag", client, shown)
+		return undecided
 	}
 	return nil
 }
 
-// learnFlags learns the ids of flags that an update names and that the receiver does not show. A flag that was cleared at the target before its copy
-// was made is the only one at the receiver that the target does not show. Where there is none, nothing is left to clear.
-func (s *step) learnFlags(ctx context.Context, at side) error {
-	sent, id := s.of.flags, objectID(s.entry.Lane)
-	names := func(change mapping.FlagChange) bool { return change.ID != nil }
-	if sent == nil || s.entry.Operation.IsCreate() || s.settings.Pairs == nil || !slices.ContainsFunc(*sent, names) {
-		return nil
-	}
-	clients, copies, shown, err := s.flags(ctx, at, id)
-	if err != nil || s.entry.Status == state.JournalParked {
-		return err
-	}
-	matched, free := matchFlags(clients, copies)
-	if len(free) == 0 { // a later write may have set a flag that looks like a named one
-		matched, free = matchFlags(slices.DeleteFunc(clients, func(one thing) bool { return !s.names(one) }), copies)
-	}
-	var flags []mapping.FlagChange
-	for _, change := range *sent {
-		if names(change) && !hasID(shown, *change.ID) {
-			copied, known := matched[*change.ID]
-			if !known && len(free) == 1 {
-				copied, known, free = free[0].ID, true, nil
-			}
-			switch {
-			case known:
-				s.learn("flag", *change.ID, copied)
-			case len(free) == 0 && change.Status == "X":
-				continue
-			default:
-				s.park("flag %d of the attachment is not known at %s", *change.ID, s.entry.Receiver)
-				return nil
-			}
+// unclaimed lists the things that fit a create and that no entry has made. With doubt there are others that it may have made, because the tracker has a
+// wrong clock, or has changed what it was sent. An error is that of the store.
+func (s *step) unclaimed(ctx context.Context, shown, fit []thing) (list []thing, doubt bool, err error) {
+	for _, one := range shown {
+		fits, early := hasID(fit, one.ID), one.before(s.entry.Begun)
+		if !fits && (early || one.madeAt() == "") {
+			continue
 		}
-		flags = append(flags, change)
-	}
-	*sent = flags
-	return s.addLearned(ctx)
-}
-
-// flags lists the flags of an attachment at the target and at the receiver that have no common id, and all that the receiver shows. Those that have the id of
-// a flag which a later write has cleared are known, too. Without a target it parks the entry.
-func (s *step) flags(ctx context.Context, at side, attachment int64) (clients, copies, shown []thing, err error) {
-	target, ok := s.side(s.entry.Target)
-	if !ok {
-		return nil, nil, nil, nil
-	}
-	if clients, err = target.flags(ctx, attachment); err != nil {
-		return nil, nil, nil, targetError{err}
-	}
-	shown, err = at.flags(ctx, attachment)
-	copies = slices.DeleteFunc(without(shown, clients), func(one thing) bool {
-		return s.names(one) || !s.settings.Pairs.Born("flag", s.entry.Receiver, one.ID)
-	})
-	return without(clients, shown), copies, shown, err
-}
-
-// names reports whether the write names a flag by its id.
-func (s *step) names(one thing) bool {
-	return slices.ContainsFunc(*s.of.flags, func(change mapping.FlagChange) bool { return change.ID != nil && *change.ID == one.ID })
-}
-
-// addLearned adds the ids that were learned before the entry is stored: what is asked next needs them.
-func (s *step) addLearned(ctx context.Context) error {
-	if len(s.learned) == 0 {
-		return nil
-	}
-	_, err := s.added(s.journal.store.AddIDs(ctx, s.learned))
-	return err
-}
-
-func hasID(list []thing, id int64) bool {
-	return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
-}
-
-// without lists the things of a list that another one does not have.
-func without(list, other []thing) []thing {
-	return slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return hasID(other, one.ID) })
-}
-
-// matchFlags matches flags without a common id: by type, status and requestee first. Flags that are alike may be matched in any way. What is left is
-// matched by type where there is one of it on each side. free are the copies that match nothing.
-func matchFlags(clients, copies []thing) (matched map[int64]int64, free []thing) {
-	left, free := slices.Clone(clients), slices.Clone(copies)
-	matched = map[int64]int64{}
-	only := func(list []thing, name string) bool {
-		list = slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return one.Name != name })
-		return len(list) == 1
-	}
-	for _, fits := range []func(a, b thing) bool{
-		func(a, b thing) bool { return a.Name == b.Name && a.Status == b.Status && a.Requestee == b.Requestee },
-		func(a, b thing) bool { return a.Name == b.Name && only(left, a.Name) && only(free, a.Name) },
-	} {
-		for _, client := range left {
-			if i := slices.IndexFunc(free, func(one thing) bool { return fits(client, one) }); i >= 0 {
-				matched[client.ID] = free[i].ID
-				free = slices.Delete(free, i, i+1)
-			}
+		claimed, err := s.journal.store.JournalMade(ctx, laneOf(s.of.kind, one.ID))
+		switch {
+		case err != nil:
+			return nil, false, err
+		case claimed:
+		case fits && !early:
+			list = append(list, one)
+		default:
+			doubt = true
 		}
-		left = slices.DeleteFunc(left, func(client thing) bool { return matched[client.ID] != 0 })
 	}
-	return matched, free
+	return list, doubt, nil
 }

@@ -60,10 +60,10 @@ func (j *Journal) replicate(life context.Context) {
 }
 
 // woken waits for lanes in which something may be due, at most for a time.
-func (j *Journal) woken(life context.Context, most time.Duration) (lanes []string) {
+func (j *Journal) woken(life context.Context, limit time.Duration) (lanes []string) {
 	select {
 	case <-life.Done():
-	case <-time.After(most):
+	case <-time.After(limit):
 	case lane := <-j.wake:
 		lanes = []string{lane}
 		upstream.Pause(life, gather)
@@ -133,10 +133,12 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	if open := e.Attempt != nil || e.Status == state.JournalBegun; open && !s.begin(ctx) {
 		return false
 	}
+	do := s.copy
 	if e.Status == state.JournalBegun {
-		s.resolve(ctx)
-	} else {
-		s.copy(ctx)
+		do = s.resolve
+	}
+	if err := do(ctx); err != nil {
+		s.failed(err)
 	}
 	if !s.begun && !s.begin(ctx) {
 		return false

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,6 +45,29 @@ type thing struct {
 	// Data is the content of an attachment, and digest that of the content.
 	Data   jsontext.Value `json:"data"`
 	digest [sha256.Size]byte
+}
+
+// madeAt returns when a thing was made, as its tracker writes it.
+func (t thing) madeAt() string { return cmp.Or(t.Created, t.Set) }
+
+// before reports whether a thing was made before a time. Clocks may differ by a minute.
+func (t thing) before(at time.Time) bool {
+	made, err := time.Parse(time.RFC3339, t.madeAt())
+	return err == nil && made.Before(at.Add(-time.Minute))
+}
+
+// from lists the things that were not made before a time.
+func from(list []thing, at time.Time) []thing {
+	return slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return one.before(at) })
+}
+
+func hasID(list []thing, id int64) bool {
+	return slices.ContainsFunc(list, func(one thing) bool { return one.ID == id })
+}
+
+// without lists the things of a list that another one does not have.
+func without(list, other []thing) []thing {
+	return slices.DeleteFunc(slices.Clone(list), func(one thing) bool { return hasID(other, one.ID) })
 }
 
 // errNoPlace says that a flag type create names no product in which the flag type could be found.
