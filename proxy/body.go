@@ -109,7 +109,7 @@ func (rc *requestContext) splitOptions() jsonblob.SplitOptions {
 	}
 	return jsonblob.SplitOptions{
 		Limits: rc.server.options.Limits.Limits, Size: rc.r.ContentLength, Depth: depth,
-		Dir: rc.server.options.BlobDir, Files: rc.server.files, Hold: rc.share.take, Spare: rc.share.spare,
+		Dir: rc.server.options.BlobDir, Files: rc.server.files, Hold: rc.bodyShare.take, Spare: rc.bodyShare.spare,
 	}
 }
 
@@ -211,10 +211,10 @@ type heldReader struct {
 // Read implements io.Reader. It asks for memory in small pieces, as the text comes.
 func (h heldReader) Read(p []byte) (int, error) {
 	n, err := h.Reader.Read(p[:min(len(p), freeShare)])
-	if failed := h.rc.share.take(n); failed != nil {
+	if failed := h.rc.bodyShare.take(n); failed != nil {
 		return 0, failed
 	}
-	if limit := int64(h.rc.server.options.Limits.Skeleton); h.rc.share.size > limit {
+	if limit := int64(h.rc.server.options.Limits.Skeleton); h.rc.bodyShare.size > limit {
 		return 0, &jsonblob.LimitError{Kind: jsonblob.LimitSkeleton, Max: limit}
 	}
 	return n, err

@@ -65,7 +65,7 @@ func (rc *requestContext) beginCall() context.Context {
 	clock := &callClock{Context: request, deadline: time.Now().Add(options.Timeout), never: make(chan struct{})}
 	ctx, release := context.WithCancel(clock)
 	timer, detach := time.AfterFunc(options.Timeout, clock.cancel), context.AfterFunc(request, clock.cancel)
-	rc.callBegun, rc.endCall = timer.Stop, func() {
+	rc.liftDeadline, rc.endCall = timer.Stop, func() {
 		timer.Stop()
 		detach()
 		release()
@@ -80,8 +80,8 @@ func (rc *requestContext) close() {
 	}
 	// Their files have no names, so nothing is left behind.
 	_ = jsonblob.CloseBlobs(append(rc.blobs, rc.content))
-	rc.share.end()
-	rc.kept.end()
+	rc.bodyShare.end()
+	rc.replyShare.end()
 }
 
 // callClock is what the context of a call is derived from. Package context takes the error of that from it. A context of package

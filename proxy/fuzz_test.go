@@ -106,7 +106,7 @@ func bare(t *testing.T, operation mapping.Operation, r *http.Request) *requestCo
 	}
 	options := Options{}
 	options.Limits.Limits = options.Limits.Limits.WithDefaults()
-	rc := (&Server{options: options, memory: &memory{total: 1 << 30}, replies: &memory{}}).newContext(httptest.NewRecorder(), r)
+	rc := (&Server{options: options, bodies: &memory{total: 1 << 30}, replies: &memory{}}).newContext(httptest.NewRecorder(), r)
 	rc.record.Operation = operation
 	return rc
 }

@@ -62,7 +62,7 @@ func TestCallContextTakesNoGoroutine(t *testing.T) {
 		ends = append(ends, func() {
 			rc.close()
 			<-child.Done()
-			if !errors.Is(child.Err(), context.Canceled) || rc.callBegun() {
+			if !errors.Is(child.Err(), context.Canceled) || rc.liftDeadline() {
 				t.Errorf("ended with %v, or the clock goes on", child.Err())
 			}
 		})

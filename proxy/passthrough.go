@@ -65,10 +65,10 @@ type passing struct {
 	target   *Target
 	// body are the credentials in the body of a REST request.
 	body mapping.Members
-	// script is what the tracker runs for the request. changes says that it may change flag types, write that it may change anything,
-	// as every request by a method that does not only read: what a call of the older interfaces does is in its body.
-	script         string
-	changes, write bool
+	// script is what the tracker runs for the request. mayWrite says that the request may change something, as every one by a method that does not
+	// only read: what a call of the older interfaces does is in its body. changesFlagTypes says that it may change flag types.
+	script                     string
+	mayWrite, changesFlagTypes bool
 	// isOperation says that it is an operation in the form of an older interface, and method is the method of such a call.
 	isOperation bool
 	method      string
@@ -114,14 +114,14 @@ func (rc *requestContext) pass() error {
 func (p *passing) forward(stored *jsonblob.Stored) error {
 	p.target = &p.settings.Target
 	if p.settings.Choose != nil {
-		p.target = p.settings.Choose(p.write)
+		p.target = p.settings.Choose(p.mayWrite)
 	}
 	if err := p.mapKey(); err != nil {
 		return err
 	}
 	ctx, reading := p.r.Context(), isReading(p.r.Method)
 	if p.target.For != nil {
-		ctx = p.target.For(ctx, p.caller, p.write && reading)
+		ctx = p.target.For(ctx, p.caller, p.mayWrite && reading)
 	}
 	outgoing := p.r.WithContext(ctx)
 	if stored != nil {
@@ -191,8 +191,8 @@ func (p *passing) store(body io.Reader) (*jsonblob.Stored, error) {
 // inspect finds the credentials in a body, and whether it may change flag types.
 func (p *passing) inspect(body io.Reader) error {
 	reading := isReading(p.r.Method)
-	p.changes = bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
-	p.write = !reading || p.changes
+	p.changesFlagTypes = bugzilla.PageChangesFlagTypes(p.script, p.r.Method, p.r.URL.RawQuery)
+	p.mayWrite = !reading || p.changesFlagTypes
 	p.isOperation = reading && bugzilla.IsRPC(p.script) && slices.ContainsFunc(p.query.all("method"), bugzilla.IsOperation)
 	switch {
 	case !reading && bugzilla.IsRPC(p.script):
@@ -200,9 +200,9 @@ func (p *passing) inspect(body io.Reader) error {
 		if err != nil {
 			return &jsonblob.BlobError{Op: "read", Err: err}
 		}
-		p.changes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
+		p.changesFlagTypes = call.WritesFlagTypes && p.r.Method == http.MethodPost // by other methods no tracker takes calls
 		p.inBody, p.isOperation, p.method = call.ShowsCredential, call.IsOperation, call.Method
-	case p.changes, !reading && isREST(p.path):
+	case p.changesFlagTypes, !reading && isREST(p.path):
 		head, err := io.ReadAll(io.LimitReader(heldReader{body, p.requestContext}, maxCredentialsAt))
 		if err != nil {
 			return err
@@ -230,7 +230,7 @@ func (p *passing) rewrite(pass *httputil.ProxyRequest) {
 	out.Host = base.Host
 	removeHeaders(out.Header, p.trusted)
 	out.Header.Set(headerRequestID, p.record.ID)
-	if p.changes {
+	if p.changesFlagTypes {
 		out.Header.Set("Accept-Encoding", "identity") // since Portico reads the response, too
 		if out.Method == http.MethodHead {            // only the body says what was done
 			out.Method = http.MethodGet
@@ -271,28 +271,33 @@ func removeHeaders(header http.Header, trusted bool) {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. Of a request that may change flag types it tells what became of it before the client gets
-// the response. A caller without a credential cannot change flag types, and must not be able to invalidate a cache.
-func (p *passing) RoundTrip(r *http.Request) (response *http.Response, err error) {
+// RoundTrip implements http.RoundTripper. It tells Writes of a request that may change something.
+func (p *passing) RoundTrip(r *http.Request) (*http.Response, error) {
 	// A tracker may let callers in by a cookie of a gateway, of which Portico knows nothing.
 	anonymous := !p.inBody && p.r.Header["Cookie"] == nil && p.caller.Anonymous()
-	if p.settings.Writes != nil && p.write && !bugzilla.IsReading(p.method) {
-		over := sync.OnceValue(func() func(bool) { return p.settings.Writes(r.Context(), p.target, p.pattern()) })
-		if !anonymous {
-			over()
-		}
-		defer func() {
-			written := err != nil && !upstream.NotSent(p.failure(p.r.Context(), err))
-			if err == nil { // a tracker that refuses a request says so with a status of 4xx
-				written = response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
-			}
-			if written || !anonymous {
-				over()(written)
-			}
-		}()
+	if p.settings.Writes == nil || !p.mayWrite || bugzilla.IsReading(p.method) {
+		return p.tellAndSend(r, anonymous)
 	}
+	tell := sync.OnceValue(func() (over func(written bool)) { return p.settings.Writes(r.Context(), p.target, p.pattern()) })
+	if !anonymous {
+		tell()
+	}
+	response, err := p.tellAndSend(r, anonymous)
+	written := err != nil && !upstream.NotSent(p.failure(p.r.Context(), err))
+	if err == nil { // a tracker that refuses a request says so with a status of 4xx
+		written = response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
+	}
+	if written || !anonymous {
+		tell()(written)
+	}
+	return response, err
+}
+
+// tellAndSend sends a request. If that may change flag types it tells FlagTypesChanging what became of it before the client gets the response. A
+// caller without a credential cannot change them, and must not be able to invalidate a cache.
+func (p *passing) tellAndSend(r *http.Request, anonymous bool) (response *http.Response, err error) {
 	tell := p.settings.FlagTypesChanging
-	if tell == nil || !p.changes || anonymous {
+	if tell == nil || !p.changesFlagTypes || anonymous {
 		return p.send(r)
 	}
 	// A client that hangs up does not end the call: the tracker may carry it out, and its response says whether it did.
@@ -409,5 +414,5 @@ func (p *passing) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return bugzilla.Failure(err, p.write)
+	return bugzilla.Failure(err, p.mayWrite)
 }

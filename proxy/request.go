@@ -43,14 +43,13 @@ type requestContext struct {
 	// blobs are the payloads that were read. content is that of an attachment create, nil without one.
 	blobs   []*jsonblob.Blob
 	content *jsonblob.Blob
-	share   share
-	// kept is what the response has of the memory for responses.
-	kept share
+	// bodyShare is what the body has of the memory for bodies, replyShare what the response has of that for responses.
+	bodyShare, replyShare share
 	// written are the members of a write without its credentials.
 	written mapping.Members
-	// callBegun lifts the deadline of the call, and endCall ends its context; nil before the call.
-	callBegun func() bool
-	endCall   func()
+	// liftDeadline lets the call take any time from now on, and endCall ends its context; nil before the call.
+	liftDeadline func() bool
+	endCall      func()
 	// sent says that a tracker may have got a write: whatever fails from here on, its outcome is not known.
 	sent bool
 	// unproven says that no tracker was seen to accept the credential yet.
@@ -62,7 +61,7 @@ func (s *Server) newContext(w http.ResponseWriter, r *http.Request) *requestCont
 	rc := &requestContext{
 		recorder: newRecorder(w, s.options.ClientPause.Taking), server: s, r: r, start: time.Now(),
 		record: Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone},
-		form:   negotiate(r.Header), share: share{of: s.memory}, kept: share{of: s.replies}, values: make([]string, 0, 8),
+		form:   negotiate(r.Header), bodyShare: share{of: s.bodies}, replyShare: share{of: s.replies}, values: make([]string, 0, 8),
 	}
 	rc.caller = upstream.Caller{UserAgent: r.UserAgent(), RequestID: rc.record.ID}
 	rc.caller.Address, rc.trusted = s.options.TrustedProxies.client(r)

@@ -176,14 +176,14 @@ func wantsFresh(header http.Header) bool {
 func (rc *requestContext) reply(document *mapping.Document, err error) {
 	setCommonHeaders(rc.Header())
 	rc.forbidSharing(rc.Header())
-	if rc.callBegun != nil {
-		rc.callBegun()
+	if rc.liftDeadline != nil {
+		rc.liftDeadline()
 	}
 	if err == nil {
 		rc.markProven()
 		op, held := rc.record.Operation, document.Held()
 		if held > maxUnsent && (op == mapping.OpBugAttachments || op == mapping.OpAttachment) { // of flag types the cache has one for all
-			err = rc.kept.take(held) // until the client has taken it
+			err = rc.replyShare.take(held) // until the client has taken it
 		}
 		if err == nil {
 			err = rc.succeed(document)
@@ -304,7 +304,7 @@ func (rc *requestContext) setCookies(from *mapping.Document) {
 func (rc *requestContext) replyOptions() jsonblob.SplitOptions {
 	options := jsonblob.SplitOptions{Limits: jsonblob.AnswerLimits(0), Dir: rc.server.options.BlobDir}
 	if !rc.record.Operation.IsWrite() {
-		options.Hold = rc.kept.take
+		options.Hold = rc.replyShare.take
 	}
 	return options
 }

@@ -28,8 +28,8 @@ type Server struct {
 	options Options
 	router  *httprouter.Router
 	rates   *callerRates // nil without limits
-	// memory is for bodies, and replies for responses that are kept whole, so that neither keeps the other out.
-	memory, replies *memory
+	// bodies is for what clients send, and replies for responses that are kept whole, so that neither keeps the other out.
+	bodies, replies *memory
 	files           *jsonblob.Files
 	gzips           compressors
 	copies          copyBuffers
@@ -56,7 +56,7 @@ func New(options Options) (*Server, error) {
 		gzips <- compressor                                              // which takes its memory when it is first written to
 	}
 	return &Server{
-		options: options, router: routes(), rates: newCallerRates(options.Rates), memory: &memory{total: options.Limits.Memory},
+		options: options, router: routes(), rates: newCallerRates(options.Rates), bodies: &memory{total: options.Limits.Memory},
 		replies: &memory{total: options.Limits.Memory}, files: &jsonblob.Files{Max: keptFiles},
 		gzips: gzips, copies: make(copyBuffers, keptCopies),
 	}, nil

@@ -57,7 +57,7 @@ func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (rout
 		more = false
 		if sameSide { // what is compared may stay unknown, which is no reason to fail
 			last = s.lookup(ctx, info, chosen.side, next)
-		} else if last = s.lookupBoth(ctx, info, next, &homeErr); last.failure != nil {
+		} else if last, homeErr = s.lookupBoth(ctx, info, next, homeErr); last.failure != nil {
 			return route{}, last.failure
 		}
 		if last.outcome == present {
@@ -69,30 +69,30 @@ func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (rout
 }
 
 // lookupBoth asks the home tracker, and the other one for what that one does not know. If the home tracker does not respond
-// within half of the time that is left, a read goes by what the other one has; homeErr is why.
-func (s *Switchover) lookupBoth(ctx context.Context, info *callInfo, o object, homeErr *error) lookupResult {
+// within half of the time that is left, a read goes by what the other one has, and why is returned. A home tracker that did not respond before is not
+// asked again; failedBefore is why.
+func (s *Switchover) lookupBoth(ctx context.Context, info *callInfo, o object, failedBefore error) (found lookupResult, homeErr error) {
 	write, half := info.operation.IsWrite(), ctx
 	if end, limited := ctx.Deadline(); limited && !write {
 		var cancel context.CancelFunc
 		half, cancel = context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 	}
-	home := lookupResult{failure: *homeErr}
+	home := lookupResult{failure: failedBefore}
 	if home.failure == nil {
 		home = s.lookup(half, info, info.home, o)
 	}
 	if home.outcome == present || home.failure != nil && write {
-		return home
+		return home, failedBefore
 	}
 	other := s.lookup(ctx, info, info.home.other(), o)
 	switch {
 	case other.outcome == present:
-		*homeErr = home.failure
-		return other
+		return other, home.failure
 	case home.failure == nil && (other.failure != nil || home.outcome == absent):
-		return other
+		return other, nil
 	}
-	return home
+	return home, failedBefore
 }
 
 // outcome says how a lookup ended.

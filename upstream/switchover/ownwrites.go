@@ -20,12 +20,12 @@ const (
 // reason to fail a read of something else. The only error is upstream.ErrNotLocal, of a peek that would have to ask the store.
 func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes []route, peek bool) error {
 	after := s.now().Add(-info.Follow)
-	switch forgotten := s.forgotten(info, routes, after); {
-	case forgotten && peek:
-		return upstream.ErrNotLocal
-	case forgotten:
+	if s.forgotten(info, routes, after) {
+		if peek {
+			return upstream.ErrNotLocal
+		}
 		s.recall(ctx, info)
-	case info.killed != nil, s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0:
+	} else if info.killed != nil || s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0 {
 		return nil
 	}
 	writes := info.uncopied

@@ -149,28 +149,36 @@ func (s *Switchover) unread(err error) {
 // watch renews the heartbeat, asks for changes made elsewhere and tells the store of a kill that it does not have.
 func (s *Switchover) watch() {
 	for {
-		rules := s.rules.Load()
-		wait, renew, moving := s.timing.poll, s.refresh, len(rules.source.Moving) > 0
+		rules, wait := s.rules.Load(), s.timing.poll
+		moving := len(rules.source.Moving) > 0
 		if moving {
 			wait = barrierPoll
 		}
 		if !upstream.Pause(s.life, wait) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(s.life, 3*time.Second)
-		if moving || s.alive.Load().until.Before(s.now().Add(s.timing.lease/2)) {
-			renew = s.beat
-		}
-		if renew(ctx) == nil {
-			_ = s.deliver(ctx) // the status says why not
-			// The process that has begun a barrier has ended when its rules have been in force for so long.
-			if moving && !s.now().Before(rules.since.Add(s.timing.barrier+s.timing.lease)) {
-				if err := s.giveUp(ctx, rules.revision, rules.source, "the process that moved writes has not finished"); err != nil {
-					rules.Logger.Warn("a change of the rules that no process finishes could not be taken back", "cause", err)
-				}
-			}
-		}
-		cancel()
+		s.synchronize(rules, moving)
+	}
+}
+
+// synchronize is what watch does each time. moving says that writes wait by the rules.
+func (s *Switchover) synchronize(rules *ruleSet, moving bool) {
+	ctx, cancel := context.WithTimeout(s.life, 3*time.Second)
+	defer cancel()
+	renew := s.refresh
+	if moving || s.alive.Load().until.Before(s.now().Add(s.timing.lease/2)) {
+		renew = s.beat
+	}
+	if renew(ctx) != nil {
+		return
+	}
+	_ = s.deliver(ctx) // the status says why not
+	// The process that has begun a barrier has ended when its rules have been in force for so long.
+	if !moving || s.now().Before(rules.since.Add(s.timing.barrier+s.timing.lease)) {
+		return
+	}
+	if err := s.giveUp(ctx, rules.revision, rules.source, "the process that moved writes has not finished"); err != nil {
+		rules.Logger.Warn("a change of the rules that no process finishes could not be taken back", "cause", err)
 	}
 }
 

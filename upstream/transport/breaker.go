@@ -243,10 +243,37 @@ func (b *Breaker) headerReceived(a *admission, status int) {
 
 // finish books the result of a call, once. The reason is empty for a success.
 func (b *Breaker) finish(a *admission, reason Reason) {
-	b.mu.Lock()
-	if a.booked {
-		b.mu.Unlock()
+	first, current, repeated := b.end(a, reason)
+	if !first {
 		return
+	}
+	var result error
+	switch {
+	case reason == "":
+		b.stack.prober.callSucceeded()
+	case !reason.failed():
+		result = errNeutral
+	default:
+		b.stack.prober.callFailed()
+		if result = errFailed; repeated && b.discounts() && (a.report == nil || !reason.silent()) {
+			result = errNeutral
+		}
+	}
+	switch {
+	case a.report != nil:
+		a.report(result)
+	case current && !errors.Is(result, errNeutral):
+		b.add(Closed, result)
+	}
+}
+
+// end takes a call out of those under way. It reports whether this is its first end, whether the breaker is in the state in which it let the call
+// through, and whether the target of the call has failed before within the window.
+func (b *Breaker) end(a *admission, reason Reason) (first, current, repeated bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.booked {
+		return false, false, false
 	}
 	a.booked = true
 	delete(b.waiting, a)
@@ -256,32 +283,15 @@ func (b *Breaker) finish(a *admission, reason Reason) {
 	if b.trial == a {
 		b.trial = nil
 	}
-	current, failed, repeated := a.epoch == b.epoch, reason.failed(), false
-	if failed && reason != Connect { // no request can cause a failure to connect, so each one of those counts
+	current = a.epoch == b.epoch
+	if reason.failed() && reason != Connect { // no request can cause a failure to connect, so each one of those counts
 		key := maphash.Comparable(b.seed, a.target)
 		repeated = b.targets.left(key) > 0 || !b.targets.add(key, breakWindow)
 	}
-	if failed && current && !repeated {
+	if reason.failed() && current && !repeated {
 		b.reason = reason
 	}
-	b.mu.Unlock()
-	var result error
-	switch {
-	case reason == "":
-		b.stack.prober.callSucceeded()
-	case failed:
-		b.stack.prober.callFailed()
-		result = errFailed
-	}
-	if result == nil && reason != "" || repeated && b.discounts() && (a.report == nil || !reason.silent()) {
-		result = errNeutral
-	}
-	switch {
-	case a.report != nil:
-		a.report(result)
-	case current && !errors.Is(result, errNeutral):
-		b.add(Closed, result)
-	}
+	return true, current, repeated
 }
 
 // discounts reports whether the failures of one target may count once only: there is other evidence of how the tracker is.

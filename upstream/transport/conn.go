@@ -107,18 +107,11 @@ func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Resp
 	c.cut.Store(false)
 	c.silence, c.sendErr, c.late = 0, nil, false
 	var sendErr error
-	if !isLong(req) {
+	if isLong(req) {
+		resp, sendErr, err = c.readWhileSending(req, failed)
+	} else {
 		sendErr = c.send(req, failed)
 		resp, err = c.readHeader(req)
-	} else {
-		_ = c.SetReadDeadline(time.Time{})
-		result := make(chan error, 1)
-		go func() { result <- c.send(req, failed) }()
-		if resp, err = c.readHeader(req); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
-			c.cut.Store(true)
-			_ = c.SetWriteDeadline(time.Now())
-		}
-		sendErr = <-result
 	}
 	if err != nil {
 		if sendErr != nil && !isTimeout(sendErr) && c.received.Load() == 0 {
@@ -130,6 +123,18 @@ func (c *conn) exchange(req *http.Request, failed *atomic.Bool) (resp *http.Resp
 	}
 	c.silence = min(c.pool.o.HeaderTimeout, maxSilence)
 	return resp, sendErr == nil && !resp.Close && !req.Close, nil
+}
+
+// readWhileSending sends a request and reads the header of the response at the same time, and sends no more after a response that is no success.
+func (c *conn) readWhileSending(req *http.Request, failed *atomic.Bool) (resp *http.Response, sendErr, err error) {
+	_ = c.SetReadDeadline(time.Time{})
+	result := make(chan error, 1)
+	go func() { result <- c.send(req, failed) }()
+	if resp, err = c.readHeader(req); err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+		c.cut.Store(true)
+		_ = c.SetWriteDeadline(time.Now())
+	}
+	return resp, <-result, err
 }
 
 func isLong(req *http.Request) bool {

@@ -188,19 +188,20 @@ func (l *Limiter) tick() {
 	}
 }
 
-// learn decides about the slots by the responses since the last time.
+// learn decides about the slots by the responses since the last time: they shrink when responses were slower slowLooks times in a row, and grow when
+// calls wait.
 func (l *Limiter) learn(now time.Time) {
 	if l.calm++; l.inUse >= l.o.Slots-l.o.ReserveWrites {
 		l.calm = 0
 	}
-	mean, most := l.took/time.Duration(max(1, l.ended)), 2*l.slots
+	mean, grown := l.took/time.Duration(max(1, l.ended)), 2*l.slots
 	switch {
 	case l.calm > calmTicks:
 		l.forget()
 		return
-	case l.ended == 0 && l.usual == 0:
-		most = l.slots + (l.o.MaxSlots-l.o.Slots)/rampTicks + 1
-	case l.ended < minEnded:
+	case l.ended == 0 && l.usual == 0: // no response yet, so nothing says that more calls would only wait
+		grown = l.slots + (l.o.MaxSlots-l.o.Slots)/rampTicks + 1
+	case l.ended < minEnded: // too few to tell
 		return
 	case l.usual == 0 || l.slots == l.o.Slots:
 		l.usual = mean
@@ -215,7 +216,7 @@ func (l *Limiter) learn(now time.Time) {
 	if len(l.queue) == 0 || l.slower > 0 || now.Before(l.next) {
 		return
 	}
-	if l.slots = min(most, l.o.MaxSlots); l.usual > 0 {
+	if l.slots = min(grown, l.o.MaxSlots); l.usual > 0 {
 		l.changed = now
 	}
 }

@@ -34,7 +34,7 @@ func (c *call) repeat(req *http.Request) (*http.Response, error) {
 		c.deadline = time.Now().Add(c.stack.o.Base.HeaderTimeout)
 	}
 	if c.read {
-		c.stack.budget.take(-retryShare)
+		c.stack.budget.earn()
 	}
 	for {
 		a := c.attempt(req)
@@ -109,13 +109,20 @@ type budget struct {
 	stored float64
 }
 
-// take takes n, and reports whether there is a retry. What every read earns is negative.
+// earn adds what one read earns.
+func (b *budget) earn() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stored = min(retryBurst, b.stored+retryShare)
+}
+
+// take takes n retries if there is one, and reports whether there is. With 0 it only looks.
 func (b *budget) take(n float64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n >= 0 && b.stored < 1 {
+	if b.stored < 1 {
 		return false
 	}
-	b.stored = min(retryBurst, b.stored-n)
+	b.stored -= n
 	return true
 }

@@ -38,12 +38,12 @@ func (rt *Runtime) openCandidate(ctx context.Context) error {
 	if err := rt.openCanary(); err != nil {
 		return err
 	}
-	set, err := rt.openJournal()
+	applySettings, err := rt.openJournal()
 	if err == nil {
 		err = rt.openSwitchover(ctx)
 	}
 	if err == nil {
-		set()
+		applySettings() // last, since a build that fails changes nothing
 	}
 	return err
 }
@@ -130,8 +130,9 @@ func (rt *Runtime) openShadow(t *tracker) (*transport.Stack, error) {
 	return stack, err
 }
 
-// openJournal makes the journal at the first call where the configuration has a key for it. After later ones set gives it new settings.
-func (rt *Runtime) openJournal() (set func(), err error) {
+// openJournal makes the journal at the first call where the configuration has a key for it. applySettings gives one that was made before its new
+// settings.
+func (rt *Runtime) openJournal() (applySettings func(), err error) {
 	cfg := &rt.cfg.Switchover.Journal
 	if cfg.Keys == nil {
 		return func() {}, nil

@@ -98,7 +98,7 @@ func (s *Service) listen() error {
 	if err != nil {
 		return err
 	}
-	handler, few := s.handler(func(rt *Runtime) http.Handler { return rt.Front }), s.cfg
+	handler := s.handler(func(rt *Runtime) http.Handler { return rt.Front })
 	if s.Over != nil {
 		handler = s.Over(handler)
 	}
@@ -116,9 +116,10 @@ func (s *Service) listen() error {
 	default:
 		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce))
 	}
-	few.Limits.Connections = maxOperatorConnections
+	bounded := s.cfg
+	bounded.Limits.Connections = maxOperatorConnections
 	handler = s.handler(func(rt *Runtime) http.Handler { return rt.Operators })
-	operators, err := Listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, few, s.logger)
+	operators, err := Listen(inherited["admin"], "operators", s.cfg.Admin.Listen, handler, bounded, s.logger)
 	if err != nil {
 		return err
 	}
