@@ -240,7 +240,7 @@ func (c *Cache) keep(ctx context.Context, r *read, found *lookup, e *entry) *fil
 	c.hold(r.key, e, found)
 	ctx, cancel := c.remote.brief(ctx, 2)
 	defer cancel()
-	out.shared = found.stamp.Generation == c.generation.present().text && c.store(ctx, found, e)
+	out.shared = found.stamp.Generation == c.generation.present.Load().text && c.store(ctx, found, e)
 	out.stored = out.shared || c.options.LocalTTL > 0
 	return out
 }

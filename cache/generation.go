@@ -49,11 +49,12 @@ type generations struct {
 	channel string
 	now     func() time.Time
 
-	current atomic.Pointer[token]
+	// present is the generation that this process uses.
+	present atomic.Pointer[token]
 	// sending is held while a change is on its way to Redis.
 	sending sync.Mutex
 
-	mu                 sync.Mutex // guards what follows and writing current
+	mu                 sync.Mutex // guards what follows and writing present
 	sequence           uint64
 	changes, delivered uint64
 	// certain says that a change that is not delivered took place for certain.
@@ -62,14 +63,11 @@ type generations struct {
 	unknownUntil time.Time
 }
 
-// present is the generation that this process uses.
-func (g *generations) present() *token { return g.current.Load() }
-
 // set makes t the present generation; the caller holds mu.
 func (g *generations) set(t token) *token {
 	g.sequence++
 	t.sequence = g.sequence
-	g.current.Store(&t)
+	g.present.Store(&t)
 	return &t
 }
 
@@ -77,7 +75,7 @@ func (g *generations) set(t token) *token {
 func (g *generations) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.set(*g.present())
+	g.set(*g.present.Load())
 }
 
 // unknownLeft is how long the tracker may still carry out a write through this process; it is not positive if it may not.
@@ -103,7 +101,7 @@ func (g *generations) change(ctx context.Context, unknown time.Duration, certain
 	}
 	g.changes++
 	g.certain = g.certain || certain
-	g.set(*g.present())
+	g.set(*g.present.Load())
 	g.mu.Unlock()
 	g.sending.Lock()
 	defer g.sending.Unlock()
@@ -146,7 +144,7 @@ return new`
 // push does what deliver says; the caller holds sending.
 func (g *generations) push(ctx context.Context) error {
 	g.mu.Lock()
-	known, changes, certain := g.present().at, g.changes, g.certain
+	known, changes, certain := g.present.Load().at, g.changes, g.certain
 	below, left := known, max(0, g.unknownUntil.Sub(g.now()).Milliseconds())
 	if g.delivered < changes {
 		below = math.MaxInt64
@@ -174,7 +172,7 @@ func (g *generations) push(ctx context.Context) error {
 	defer g.mu.Unlock()
 	g.delivered = changes
 	g.certain = g.certain && g.changes > changes
-	if t, ok := parseToken(text); ok && t.at >= g.present().at {
+	if t, ok := parseToken(text); ok && t.at >= g.present.Load().at {
 		g.set(t)
 	}
 	return nil
@@ -193,7 +191,7 @@ func (g *generations) publish(ctx context.Context, text string) {
 func (g *generations) accept(text string) (*token, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	present := g.present()
+	present := g.present.Load()
 	seen, ok := parseToken(text)
 	switch {
 	case g.delivered < g.changes:

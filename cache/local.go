@@ -12,50 +12,12 @@ import (
 	"portico/upstream"
 )
 
-// localBytes bounds the local level.
-const localBytes = 64 << 20
-
-// held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
-// that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
-// tracker fails.
-type held struct {
-	*entry
-	seen  *token
-	until time.Time
-	// retry is when the entry may be refreshed again, in Unix nanoseconds.
-	retry atomic.Int64
-}
-
-func newLocal() *otter.Cache[key, *held] {
-	return otter.Must(&otter.Options[key, *held]{
-		MaximumWeight: localBytes,
-		Weigher: func(k key, h *held) uint32 {
-			weight := 512 + 2*len(k.product) + 2*len(k.component)
-			if h.entry != nil {
-				weight += len(h.text)
-			}
-			return uint32(weight)
-		},
-	})
-}
-
-// hold keeps an entry that a lookup found, or that was stored after it, in the local level if there is one.
-func (c *Cache) hold(k key, e *entry, found *lookup) *held {
-	h := &held{entry: e, seen: found.seen, until: found.checked.Add(c.options.LocalTTL)}
-	if c.options.LocalTTL > 0 {
-		// The texts of a request may be part of something bigger.
-		k.product, k.component = strings.Clone(k.product), strings.Clone(k.component)
-		c.local.Set(k, h)
-	}
-	return h
-}
-
 // Peek implements upstream.Peeker with the local level. A stale entry is replaced in the background.
 func (c *Cache) Peek(
 	ctx context.Context, caller upstream.Caller, request mapping.FlagTypesRequest,
 ) (mapping.Reply, error) {
 	// The order matters: an entry is used only if no change came after this.
-	present := c.generation.present()
+	present := c.generation.present.Load()
 	own, now := c.credentialScope(&caller), c.now()
 	m, current := c.membership(own, now)
 	if !current {
@@ -118,4 +80,83 @@ func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.Reply {
 	}
 	c.options.Observer.Read(outcome)
 	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
+}
+
+// freshness is what an entry is good for.
+type freshness int
+
+const (
+	fresh freshness = iota
+	// staleWhileRevalidate: may be used while a new one is fetched.
+	staleWhileRevalidate
+	// staleIfError: may be used while the tracker fails.
+	staleIfError
+	expired
+)
+
+// maxClockSkew is how far the clock of another process may be ahead.
+const maxClockSkew = 5 * time.Second
+
+// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
+func (e *entry) state(now time.Time, o *Options) freshness {
+	over := e.age(now) - e.Soft
+	switch {
+	case e.filled.Sub(now) > maxClockSkew:
+		return expired
+	case over < 0:
+		return fresh
+	case over < o.StaleWhileRevalidate && !e.Uncertain:
+		return staleWhileRevalidate
+	case over < o.StaleIfError:
+		return staleIfError
+	}
+	return expired
+}
+
+// age is never negative, although the clocks of two machines may differ a little.
+func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
+
+// reply makes a reply of the entry. Replies share the bytes.
+func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
+	document := mapping.NewDocument(e.text)
+	document.ETag = e.ETag
+	return mapping.Reply{Document: document, Cache: info}
+}
+
+// localBytes bounds the local level.
+const localBytes = 64 << 20
+
+// held is an entry in the local level, which is inside the process. It is used until a fixed time, and only while the generation
+// that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
+// tracker fails.
+type held struct {
+	*entry
+	seen  *token
+	until time.Time
+	// retry is when the entry may be refreshed again, in Unix nanoseconds.
+	retry atomic.Int64
+}
+
+func newLocal() *otter.Cache[key, *held] {
+	return otter.Must(&otter.Options[key, *held]{
+		MaximumWeight: localBytes,
+		Weigher: func(k key, h *held) uint32 {
+			weight := 512 + 2*len(k.product) + 2*len(k.component)
+			if h.entry != nil {
+				weight += len(h.text)
+			}
+			return uint32(weight)
+		},
+	})
+}
+
+// hold keeps an entry that a lookup found, or that was stored after it, in the local level if there is one.
+func (c *Cache) hold(k key, e *entry, found *lookup) *held {
+	h := &held{entry: e, seen: found.seen, until: found.checked.Add(c.options.LocalTTL)}
+	if c.options.LocalTTL > 0 {
+		// The texts of a request may be part of something bigger.
+		k.product, k.component = strings.Clone(k.product), strings.Clone(k.component)
+		c.local.Set(k, h)
+	}
+	return h
 }

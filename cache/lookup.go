@@ -28,7 +28,7 @@ type lookup struct {
 
 // lookup asks Redis, once for all reads of an entry at the same time. A read never joins a lookup from before a change.
 func (c *Cache) lookup(ctx context.Context, r *read) lookup {
-	sequence := strconv.FormatUint(c.generation.present().sequence, 10)
+	sequence := strconv.FormatUint(c.generation.present.Load().sequence, 10)
 	found, _, _ := c.lookups.Do(sequence+c.keys.value(r.key), func() (any, error) { return c.lookupNow(ctx, r), nil })
 	return found.(lookup)
 }
@@ -38,7 +38,7 @@ func (c *Cache) lookupNow(ctx context.Context, r *read) lookup {
 	ctx, cancel := c.remote.brief(ctx, 2)
 	defer cancel()
 	l := lookup{name: c.keys.value(r.key), checked: c.now(), why: detailAway}
-	l.seen = c.generation.present()
+	l.seen = c.generation.present.Load()
 	l.unknown = c.generation.unknownLeft() > 0 // after reading which generation it is
 	if !c.shared.hasher.Load().agreed {
 		return l
@@ -83,7 +83,7 @@ func (c *Cache) read(ctx context.Context, name, product string) (contents, error
 	seen, err := c.generation.accept(texts[1])
 	if errors.Is(err, errRolledBack) {
 		err = c.generation.deliver(ctx)
-		seen = c.generation.present()
+		seen = c.generation.present.Load()
 	}
 	if err != nil {
 		return contents{}, err

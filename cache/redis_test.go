@@ -521,10 +521,10 @@ func TestMessagesAreNoAuthority(t *testing.T) {
 	options.LocalTTL = time.Hour
 	c := settled(t, openCache(t, f, options))
 	mustAsk(t, c, withKey("k"))
-	before, sequence := s.client.Get(ctx, c.keys.generation).Val(), c.generation.present().sequence
+	before, sequence := s.client.Get(ctx, c.keys.generation).Val(), c.generation.present.Load().sequence
 	foreign := tokenAt(time.Now().Add(time.Hour))
 	must(t, s.client.Publish(ctx, c.generation.channel, foreign.text).Err())
-	eventually(t, "the message is heard", func() bool { return c.generation.present().sequence != sequence })
+	eventually(t, "the message is heard", func() bool { return c.generation.present.Load().sequence != sequence })
 	if a := mustAsk(t, c, withKey("k")); a.cache.Detail != detailRedis {
 		t.Errorf("after a message without a change the answer says %+v", a.cache)
 	}

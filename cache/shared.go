@@ -69,7 +69,7 @@ func openShared(options Options, now func() time.Time) *Shared {
 	s.remote = &remote{client: s.redis.client(dial), timeout: s.redis.Timeout, observe: s.observer.Redis}
 	s.remote.breaker.changed = s.redisChanged
 	s.generation = &generations{remote: s.remote, keys: s.keys, channel: s.keys.channel(s.redis.DB), now: now}
-	s.generation.current.Store(&token{})
+	s.generation.present.Store(&token{})
 	if err := s.check(s.life); err != nil {
 		options.Logger.Warn("redis cannot be used yet", "cause", err)
 	}
@@ -233,7 +233,7 @@ func (s *Shared) receive(pubsub *redis.PubSub) error {
 		case *redis.Message:
 			// A message only makes this process ask Redis again: everyone who may publish can send one, and to use a generation
 			// that Redis never holds would end the cache for good.
-			if s.generation.present().text != m.Payload {
+			if s.generation.present.Load().text != m.Payload {
 				s.generation.forget()
 			}
 		}

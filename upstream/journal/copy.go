@@ -162,8 +162,8 @@ func (s *step) side(name string) (at side, err error) {
 		}
 		return all, err
 	}
-	var hasKey bool
-	if at.caller, at.own, hasKey = s.settings.Caller(name, s.entry.Caller, s.shown()); !hasKey {
+	var ok bool
+	if at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown()); !ok {
 		err = parkErrorf("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
 			name, s.caller(), name)
 	}
@@ -180,7 +180,7 @@ func (s *step) shown() *upstream.Caller {
 	return caller
 }
 
-// open decrypts the request, which closeContent closes. A key that is not known here may be known to a process that was reloaded earlier, so its
+// open decrypts the request. A key that is not known here may be known to a process that was reloaded earlier, so its
 // lack parks nothing.
 func (s *step) open() (err error) {
 	if s.of, err = s.settings.open(s.entry); err != nil && !errors.Is(err, errKey) {
@@ -189,22 +189,27 @@ func (s *step) open() (err error) {
 	return err
 }
 
-func (s *step) closeContent() {
-	if content := s.of.content; content != nil {
-		_ = content.Close() // nothing is lost
+// run does what the entry needs, and returns why it could not: a parkError, errKey, or the error of a tracker or of the store.
+func (s *step) run(ctx context.Context) error {
+	do, name := s.copy, s.entry.Receiver
+	if s.entry.Status == state.JournalBegun {
+		do, name = s.resolve, s.entry.Target
 	}
-}
-
-// copy makes the write at the receiver, or finds that it has been made.
-func (s *step) copy(ctx context.Context) error {
-	at, err := s.side(s.entry.Receiver)
+	at, err := s.side(name)
 	if err == nil {
 		err = s.open()
 	}
 	if err != nil {
 		return err
 	}
-	defer s.closeContent()
+	if s.of.content != nil {
+		defer s.of.content.Close() // nothing is lost
+	}
+	return do(ctx, at)
+}
+
+// copy makes the write at the receiver, or finds that it has been made.
+func (s *step) copy(ctx context.Context, at side) error {
 	if err := s.learnFlags(ctx, at); err != nil {
 		return err
 	}

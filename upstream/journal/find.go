@@ -75,15 +75,7 @@ func (s *step) madeAtTarget(ctx context.Context) (shown, made []thing, err error
 const maxSkew = 24 * time.Hour
 
 // resolve finds out whether the target has carried out a write whose outcome is unknown. An update makes nothing that could be found.
-func (s *step) resolve(ctx context.Context) error {
-	at, err := s.side(s.entry.Target)
-	if err == nil {
-		err = s.open()
-	}
-	if err != nil {
-		return err
-	}
-	defer s.closeContent()
+func (s *step) resolve(ctx context.Context, at side) error {
 	const decide = "it is not known whether %s has carried it out; look there, then retry (%s) or skip it"
 	if !s.entry.Operation.IsCreate() {
 		return parkErrorf(decide, s.entry.Target, "copy it")
@@ -93,9 +85,9 @@ func (s *step) resolve(ctx context.Context) error {
 	if errors.Is(err, errNoPlace) {
 		return undecided
 	}
-	shown = from(shown, s.entry.Begun.Add(-maxSkew))
 	var fit []thing
 	if err == nil {
+		shown = from(shown, s.entry.Begun.Add(-maxSkew))
 		fit, err = s.of.matches(ctx, at, slices.Clone(shown))
 	}
 	if err != nil {

@@ -133,11 +133,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	if open := e.Attempt != nil || e.Status == state.JournalBegun; open && !s.begin(ctx) {
 		return false
 	}
-	do := s.copy
-	if e.Status == state.JournalBegun {
-		do = s.resolve
-	}
-	if err := do(ctx); err != nil {
+	if err := s.run(ctx); err != nil {
 		s.failed(err)
 	}
 	if !s.begun && !s.begin(ctx) {
