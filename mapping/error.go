@@ -42,8 +42,8 @@ type Error struct {
 	// ConnectionLost says that the tracker took the connection and ended it before it
 	// had responded. ReasonUnreachable without it means that there was no connection.
 	ConnectionLost bool
-	// Err is the cause, for logs; clients never see it.
-	Err error
+	// Err is the cause, for logs; clients never see it, and nothing stores it.
+	Err error `json:"-"`
 }
 
 // Error implements error.

@@ -52,13 +52,8 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 			tx.exec("DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
 			return
 		}
-		var failed any
-		if outcome.Failed != nil {
-			kept := *outcome.Failed
-			kept.Err = nil
-			failed = jsonColumn{kept}
-		}
-		tx.exec("UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
+		tx.exec("UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1",
+			outcome.Body, jsonColumn{outcome.Failed}, fingerprint[:])
 	})
 }
 
