@@ -146,7 +146,6 @@ type Revision struct {
 
 // Record is one entry of the audit trail.
 type Record struct {
-	ID                             int64
 	At                             time.Time
 	Actor, Action, Subject, Reason string
 	// Detail is JSON, or nil.
