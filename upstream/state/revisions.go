@@ -29,7 +29,8 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 	if next.Table == nil {
 		next.Table = []byte{}
 	}
-	err := s.write(ctx, "revising the rules", func(tx *session) {
+	revised := Record{Actor: next.Actor, Action: action, Reason: next.Reason, Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table}
+	err := s.record(ctx, "revising the rules", revised, func(tx *session) {
 		var made int64
 		if tx.current().Version == expected {
 			// Of two at once, PostgreSQL has the second wait for the first's key and then do
@@ -42,12 +43,6 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 			tx.fail(&ConflictError{Present: tx.current()})
 		}
 		tx.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
-		if action != "" {
-			tx.append(Record{
-				At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
-				Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
-			})
-		}
 	})
 	return next, err
 }
