@@ -172,6 +172,13 @@ func Refuse(code int, format string, args ...any) *Error {
 	return NewError(code, ReasonInvalid, format, args...)
 }
 
+// TryLater makes the error of a request that cannot be carried out now, and may be sent again after a second. cause is for logs, or nil.
+func TryLater(reason Reason, cause error, message string) *Error {
+	err := NewError(CodeUnavailable, reason, "%s", message)
+	err.RetryAfter, err.Err = time.Second, cause
+	return err
+}
+
 // Inexpressible makes the error of a request that the interface allows but
 // that this tracker has no form for; sending less than was asked would be worse.
 func Inexpressible(format string, args ...any) *Error {
