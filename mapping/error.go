@@ -42,8 +42,8 @@ type Error struct {
 	// ConnectionLost says that the tracker took the connection and ended it before it
 	// had responded. ReasonUnreachable without it means that there was no connection.
 	ConnectionLost bool
-	// Err is the cause, for logs; clients never see it.
-	Err error
+	// Err is the cause, for logs; clients never see it, and nothing stores it.
+	Err error `json:"-"`
 }
 
 // Error implements error.
@@ -170,6 +170,13 @@ func NewError(code int, reason Reason, format string, args ...any) *Error {
 // Refuse makes the error of a request that Portico refuses before the tracker sees it.
 func Refuse(code int, format string, args ...any) *Error {
 	return NewError(code, ReasonInvalid, format, args...)
+}
+
+// TryLater makes the error of a request that cannot be carried out now, and may be sent again after a second. cause is for logs, or nil.
+func TryLater(reason Reason, cause error, message string) *Error {
+	err := NewError(CodeUnavailable, reason, "%s", message)
+	err.RetryAfter, err.Err = time.Second, cause
+	return err
 }
 
 // Inexpressible makes the error of a request that the interface allows but

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -180,7 +179,7 @@ func (s *share) take(more int) error {
 	}
 	if s.of.used.Add(lacking) > s.of.total {
 		s.of.used.Add(-lacking)
-		return busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second, "Too many large requests are being read. Ask again later.")
+		return mapping.TryLater(mapping.ReasonOverload, nil, "Too many large requests are being read. Ask again later.")
 	}
 	s.taken += lacking
 	return nil

@@ -85,7 +85,7 @@ func (m *memoryStore) Begin(_ context.Context, key, content [sha256.Size]byte) (
 		delete(m.records, oldest)
 	}
 	if len(m.records) >= maxIdempotencyRecords {
-		return upstream.IdempotencyRecord{}, false, busy(mapping.CodeUnavailable, mapping.ReasonOverload, time.Second,
+		return upstream.IdempotencyRecord{}, false, mapping.TryLater(mapping.ReasonOverload, nil,
 			"Too many requests with an Idempotency-Key are being carried out.")
 	}
 	m.records[key] = &upstream.IdempotencyRecord{Content: content, Running: true, Since: now}

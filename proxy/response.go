@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"regexp"
@@ -391,19 +392,12 @@ const (
 
 // commonHeaders are what every response of a tracker carries (tracker-behaviour.md section 1, Representation). The values are shared by
 // all responses, so that none of them may be written to.
-var commonHeaders = [...]struct {
-	name   string
-	values []string
-}{
-	{"Access-Control-Allow-Origin", []string{"*"}},
-	{"Access-Control-Allow-Headers", []string{allowedHeaders}},
-	{"X-Content-Type-Options", []string{"nosniff"}},
-	{"X-Frame-Options", []string{"SAMEORIGIN"}},
-	{"X-Xss-Protection", []string{"1; mode=block"}},
+var commonHeaders = http.Header{
+	"Access-Control-Allow-Origin":  {"*"},
+	"Access-Control-Allow-Headers": {allowedHeaders},
+	"X-Content-Type-Options":       {"nosniff"},
+	"X-Frame-Options":              {"SAMEORIGIN"},
+	"X-Xss-Protection":             {"1; mode=block"},
 }
 
-func setCommonHeaders(header http.Header) {
-	for _, each := range commonHeaders {
-		header[each.name] = each.values
-	}
-}
+func setCommonHeaders(header http.Header) { maps.Copy(header, commonHeaders) }

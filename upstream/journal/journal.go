@@ -210,20 +210,9 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 	return nil, Unavailable(cmp.Or(ctx.Err(), err))
 }
 
-// tooLong is the error of a write that takes too much of the store.
-func tooLong() error {
-	return &mapping.Error{
-		Code: mapping.CodeTooLarge, Status: mapping.StatusOf(mapping.CodeTooLarge), Reason: mapping.ReasonTooLarge,
-		Message: "This write is too long to be recorded for so many objects, so nothing was changed. Name fewer of them.",
-	}
-}
-
 // Unavailable is the error of a write that is not sent, because it cannot be recorded.
 func Unavailable(cause error) error {
-	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: mapping.StatusOf(mapping.CodeUnavailable), Reason: upstream.ReasonJournal, RetryAfter: time.Second,
-		Message: "This write could not be recorded for the other tracker, so nothing was changed. Try again later.", Err: cause,
-	}
+	return mapping.TryLater(upstream.ReasonJournal, cause, "This write could not be recorded for the other tracker, so nothing was changed. Try again later.")
 }
 
 // locks are the leases that this process has or waits for, by their names. The store has those of other processes.

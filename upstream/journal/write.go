@@ -46,7 +46,8 @@ func (w *write) prepare() error {
 		err = errors.Join(err, w.settings.seal(&e, one))
 		w.entries = append(w.entries, e)
 		if recorded += len(e.Request); recorded > maxRecorded {
-			return tooLong()
+			return mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge,
+				"This write is too long to be recorded for so many objects, so nothing was changed. Name fewer of them.")
 		}
 	}
 	w.leases = state.WriteLeases(w.entries)

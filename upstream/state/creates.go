@@ -19,7 +19,7 @@ const (
 // already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
 func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known upstream.IdempotencyRecord, claimed bool, err error) {
-	now, prune := s.now(), s.due(&s.createsPruned, createPrune)
+	now, prune := s.now(), s.pruneDue()
 	err = s.write(ctx, "claiming a create", func(tx *session) {
 		if prune { // what has expired and, of what is not running, the oldest that are too many
 			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-upstream.IdempotencyTime))
@@ -52,14 +52,21 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 			tx.exec("DELETE FROM portico_creates WHERE fingerprint = ? AND running = 1", fingerprint[:])
 			return
 		}
-		var failed any
-		if outcome.Failed != nil {
-			kept := *outcome.Failed
-			kept.Err = nil
-			failed = jsonColumn{kept}
-		}
-		tx.exec("UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1", outcome.Body, failed, fingerprint[:])
+		tx.exec("UPDATE portico_creates SET running = 0, body = ?, failed = ? WHERE fingerprint = ? AND running = 1",
+			outcome.Body, jsonColumn{outcome.Failed}, fingerprint[:])
 	})
+}
+
+// pruneDue reports whether it is time again to remove creates.
+func (s *Store) pruneDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	late := now.Sub(s.createsPruned) >= createPrune
+	if late {
+		s.createsPruned = now
+	}
+	return late
 }
 
 // Secret gives random bytes for a purpose. They are made when they are first asked

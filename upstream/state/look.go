@@ -11,11 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Found is what Look finds: the version of the database's form, 0 where there is none yet, and whether it has rules.
-type Found struct {
-	Version, Newest int
-	Rules           bool
-}
+// Found is what Look finds: the version of the database's form, 0 where there is none yet, and the newest one.
+type Found struct{ Version, Newest int }
 
 // mayCreate returns 1 if tables can be created in a PostgreSQL database, which Open needs at each start.
 const mayCreate = "SELECT count(*) WHERE has_schema_privilege(current_schema(), 'CREATE') AND current_setting('transaction_read_only') = 'off'"
@@ -61,9 +58,6 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 	}
 	if found.Version > found.Newest {
 		in.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest))
-	}
-	if found.Version == found.Newest {
-		found.Rules = in.current().Version > 0
 	}
 	return found, failed("reading the database", errors.Join(in.err, s.Close()))
 }

@@ -16,31 +16,28 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the database to the newest form. When two processes do so at once
+// migrate brings the database to the newest form, by the files that have not been run. When two processes do so at once
 // one waits for the other.
 func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
-	return s.transact(ctx, func(tx *session) { tx.migrate(folder) })
-}
-
-// migrate runs the files that have not been run.
-func (s *session) migrate(folder fs.FS) {
 	files, _ := fs.Glob(folder, "migrations/*.sql") // fails for a bad pattern only
-	if s.lockSchema != "" {
-		s.exec(s.lockSchema)
-	}
-	s.exec(s.definition("CREATE TABLE IF NOT EXISTS portico_schema (version {integer} PRIMARY KEY)"))
-	version := one[int](s, "SELECT coalesce(max(version), 0) FROM portico_schema")
-	if version > len(files) {
-		s.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, version, len(files)))
-	}
-	for ; s.err == nil && version < len(files); version++ {
-		text, err := fs.ReadFile(folder, files[version])
-		s.fail(err)
-		// Without arguments both drivers take several statements at once.
-		s.exec(s.definition(strings.ReplaceAll(string(text), "{now}", strconv.FormatInt(time.Now().UnixMicro(), 10))))
-		s.exec("INSERT INTO portico_schema (version) VALUES (?)", version+1)
-		if s.err != nil {
-			s.err = fmt.Errorf("bringing it to version %d: %w", version+1, s.err)
+	return s.transact(ctx, func(tx *session) {
+		if tx.lockSchema != "" {
+			tx.exec(tx.lockSchema)
 		}
-	}
+		tx.exec(tx.definition("CREATE TABLE IF NOT EXISTS portico_schema (version {integer} PRIMARY KEY)"))
+		version := one[int](tx, "SELECT coalesce(max(version), 0) FROM portico_schema")
+		if version > len(files) {
+			tx.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, version, len(files)))
+		}
+		for ; tx.err == nil && version < len(files); version++ {
+			text, err := fs.ReadFile(folder, files[version])
+			tx.fail(err)
+			// Without arguments both drivers take several statements at once.
+			tx.exec(tx.definition(strings.ReplaceAll(string(text), "{now}", strconv.FormatInt(time.Now().UnixMicro(), 10))))
+			tx.exec("INSERT INTO portico_schema (version) VALUES (?)", version+1)
+			if tx.err != nil {
+				tx.err = fmt.Errorf("bringing it to version %d: %w", version+1, tx.err)
+			}
+		}
+	})
 }

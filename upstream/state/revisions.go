@@ -29,35 +29,22 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 	if next.Table == nil {
 		next.Table = []byte{}
 	}
-	err := s.write(ctx, "revising the rules", func(tx *session) {
-		if tx.revise(expected, next); action != "" {
-			tx.append(Record{
-				At: next.At, Actor: next.Actor, Action: action, Reason: next.Reason,
-				Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table,
-			})
+	revised := Record{Actor: next.Actor, Action: action, Reason: next.Reason, Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table}
+	err := s.record(ctx, "revising the rules", revised, func(tx *session) {
+		var made int64
+		if tx.current().Version == expected {
+			// Of two at once, PostgreSQL has the second wait for the first's key and then do
+			// nothing. In SQLite the second waits before it reads.
+			made = tx.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+				VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+				next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
 		}
+		if made == 0 {
+			tx.fail(&ConflictError{Present: tx.current()})
+		}
+		tx.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
 	})
 	return next, err
-}
-
-// revise makes the next revision or fails with a *ConflictError.
-func (s *session) revise(expected int64, next Revision) {
-	var made int64
-	present := s.current()
-	if present.Version == expected {
-		// Of two at once, PostgreSQL has the second wait for the first's key and then do
-		// nothing. In SQLite the second waits before it reads.
-		made = s.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
-			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
-		if made == 0 {
-			present = s.current()
-		}
-	}
-	if made == 0 {
-		s.fail(&ConflictError{Present: present})
-	}
-	s.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)
 }
 
 // Revisions gives the last revisions, the newest first.

@@ -22,8 +22,8 @@ type Store struct {
 	file os.FileInfo
 
 	mu sync.Mutex
-	// talliesPruned and createsPruned are when old ones were removed last.
-	talliesPruned, createsPruned time.Time
+	// createsPruned is when old creates were removed last.
+	createsPruned time.Time
 	// together are the changes that wait for the next transaction that several share, turn is held by the one that makes it.
 	together []*sharedChange
 	turn     sync.Mutex
@@ -52,16 +52,4 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 // Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
 	return failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
-}
-
-// due reports whether it is time again for what was done last at a time, at most once in every.
-func (s *Store) due(last *time.Time, every time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	late := now.Sub(*last) >= every
-	if late {
-		*last = now
-	}
-	return late
 }

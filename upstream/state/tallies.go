@@ -7,11 +7,8 @@ import (
 	"time"
 )
 
-// How long tallies are kept, and how often those that are older are removed.
-const (
-	tallyAge   = 30 * 24 * time.Hour
-	tallyPrune = time.Hour
-)
+// tallyAge is how long tallies are kept.
+const tallyAge = 30 * 24 * time.Hour
 
 // Add sums up two tallies of the same key and leaves both as they are.
 func (t Tally) Add(more Tally) Tally {
@@ -52,17 +49,14 @@ func AddBuckets(a, b []int64) []int64 {
 }
 
 // AddTallies adds to what is kept, all of it or, with an error, nothing. The seconds
-// of At are cut off. Tallies that are older than 30 days are removed now and then.
+// of At are cut off. Tallies that are older than 30 days are removed.
 func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
-	prune := s.due(&s.talliesPruned, tallyPrune)
-	if len(tallies) == 0 && !prune {
+	if len(tallies) == 0 {
 		return nil
 	}
 	return s.write(ctx, "adding tallies", func(tx *session) {
 		tx.campaign(tx.forUpdate)
-		if prune {
-			tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge))
-		}
+		tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge)) // the key begins with the minute
 		since := tx.evidence()
 		for _, t := range tallies {
 			t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)

@@ -26,9 +26,6 @@ type ConflictError struct {
 
 // Error implements error.
 func (e *ConflictError) Error() string {
-	if e.Present.Version == 0 {
-		return "there is no version yet"
-	}
 	return fmt.Sprintf("the rules are at version %d by now, which %q has made", e.Present.Version, e.Present.Actor)
 }
 
@@ -146,7 +143,6 @@ type Revision struct {
 
 // Record is one entry of the audit trail.
 type Record struct {
-	ID                             int64
 	At                             time.Time
 	Actor, Action, Subject, Reason string
 	// Detail is JSON, or nil.

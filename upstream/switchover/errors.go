@@ -2,8 +2,6 @@ package switchover
 
 import (
 	"errors"
-	"net/http"
-	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -31,9 +29,7 @@ var errForeign = errors.New("another process goes by rules between other tracker
 
 // refuse makes the error of a write that is sent nowhere.
 func refuse(format string, args ...any) *mapping.Error {
-	err := mapping.Refuse(mapping.CodeBadParameter, format, args...)
-	err.Reason = mapping.ReasonSwitchover
-	return err
+	return mapping.NewError(mapping.CodeBadParameter, mapping.ReasonSwitchover, format, args...)
 }
 
 // unplaced is the error of a write whose place stays unknown. Where a tracker refused
@@ -50,8 +46,5 @@ func unplaced(o object, refusal error) error {
 
 // tryLater is the error of a write that may succeed in a moment.
 func tryLater(message string, cause error) error {
-	return &mapping.Error{
-		Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonSwitchover,
-		Message: message, RetryAfter: time.Second, Err: cause,
-	}
+	return mapping.TryLater(mapping.ReasonSwitchover, cause, message)
 }

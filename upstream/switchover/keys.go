@@ -71,7 +71,5 @@ func (k Keys) ForComparison(caller upstream.Caller) (upstream.Caller, bool) {
 }
 
 func (k Keys) refuse(reason mapping.Reason, format string) error {
-	err := mapping.Refuse(mapping.CodeLoginRequired, format, k.Tracker)
-	err.Reason = reason
-	return err
+	return mapping.NewError(mapping.CodeLoginRequired, reason, format, k.Tracker)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
@@ -43,10 +42,8 @@ func (r *idempotencyRecords) Begin(ctx context.Context, key, content [sha256.Siz
 	defer cancel()
 	known, claimed, err := r.store.BeginCreate(ctx, key, content)
 	if err != nil {
-		return known, false, &mapping.Error{
-			Code: mapping.CodeUnavailable, Status: http.StatusServiceUnavailable, Reason: mapping.ReasonInternal, RetryAfter: time.Second, Err: err,
-			Message: "It cannot be looked up whether a request with this Idempotency-Key was carried out before.",
-		}
+		return known, false, mapping.TryLater(mapping.ReasonInternal, err,
+			"It cannot be looked up whether a request with this Idempotency-Key was carried out before.")
 	}
 	if claimed {
 		r.beats.Store(key, time.AfterFunc(heartbeatInterval, func() { r.heartbeat(key) }))

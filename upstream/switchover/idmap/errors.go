@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"time"
 
 	"portico/mapping"
 	"portico/upstream"
@@ -16,7 +15,7 @@ import (
 
 // failure makes an error. Those of other statuses than 404 have a code of Portico's own.
 func failure(status int, format string, args ...any) *mapping.Error {
-	return &mapping.Error{Code: 200000 + status, Status: status, Reason: upstream.ReasonUnmapped, Message: fmt.Sprintf(format, args...)}
+	return mapping.NewError(200000+status, upstream.ReasonUnmapped, format, args...)
 }
 
 // unmapped is the error of an id for which one side has no object. Its code is that by which trackers say so (tracker-behaviour.md section 11).
@@ -35,9 +34,7 @@ func beyond(side Side, r ref) *mapping.Error {
 
 // unavailable is the error where ids cannot be translated now.
 func unavailable(why string, cause error) *mapping.Error {
-	err := failure(http.StatusServiceUnavailable, "Ids cannot be translated now, because %s. Try again later.", why)
-	err.RetryAfter, err.Err = time.Second, cause
-	return err
+	return mapping.TryLater(upstream.ReasonUnmapped, cause, "Ids cannot be translated now, because "+why+". Try again later.")
 }
 
 // message translates an error that quotes an id which the tracker was sent. Where the request has that id for several kinds, the first one counts.
