@@ -597,8 +597,8 @@ func TestRefusedCopyStopsItsLane(t *testing.T) {
 	if got := s.named(t, s.next, "1", "second"); got != 1 {
 		t.Error("the second write is not there")
 	}
-	audit := s.audit(t)
-	if audit[0].Actor != "tester" || !strings.Contains(audit[0].Action, "retry") {
+	audit, err := s.store.Audit(t.Context(), 1)
+	if must(t, err); audit[0].Actor != "tester" || !strings.Contains(audit[0].Action, "retry") {
 		t.Errorf("the audit trail has %+v", audit)
 	}
 }
@@ -953,7 +953,9 @@ func TestKillStopsCopies(t *testing.T) {
 			if got := s.attachments(t, s.next, "1")[0].Summary; got != "after the kill" {
 				t.Errorf("the receiver has %q", got)
 			}
-			kills := slices.DeleteFunc(s.audit(t), func(r state.Record) bool { return r.Action != "kill" })
+			audit, err := s.store.Audit(t.Context(), 100)
+			must(t, err)
+			kills := slices.DeleteFunc(audit, func(r state.Record) bool { return r.Action != "kill" })
 			if len(kills) != 1 {
 				t.Errorf("the kill is in the audit trail %d times", len(kills))
 			}

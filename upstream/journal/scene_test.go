@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"database/sql"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -76,24 +75,6 @@ func (s *scene) open(t *testing.T) *state.Store {
 	must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
-}
-
-// audit reads the audit trail, the newest record first.
-func (s *scene) audit(t *testing.T) (all []state.Record) {
-	t.Helper()
-	db, err := sql.Open("sqlite", s.dsn[len("sqlite:"):])
-	must(t, err)
-	defer db.Close()
-	rows, err := db.Query("SELECT actor, action FROM portico_audit ORDER BY id DESC")
-	must(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var r state.Record
-		must(t, rows.Scan(&r.Actor, &r.Action))
-		all = append(all, r)
-	}
-	must(t, rows.Err())
-	return all
 }
 
 // start starts a journal until the test is over.

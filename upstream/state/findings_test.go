@@ -85,8 +85,8 @@ func TestJudgementsAreRecorded(t *testing.T) {
 		records, err := s.Audit(t.Context(), 9)
 		must(t, err)
 		want := []Record{
-			{At: noon, Actor: "bob", Action: "finding.open", Subject: "a1", Reason: "not so"},
-			{At: noon, Actor: "ada", Action: "finding.accepted", Subject: "a1", Reason: "harmless", Detail: []byte(`{"until":"2026-05-04T13:00:00Z"}`)},
+			{ID: records[0].ID, At: noon, Actor: "bob", Action: "finding.open", Subject: "a1", Reason: "not so"},
+			{ID: records[1].ID, At: noon, Actor: "ada", Action: "finding.accepted", Subject: "a1", Reason: "harmless", Detail: []byte(`{"until":"2026-05-04T13:00:00Z"}`)},
 		}
 		if !reflect.DeepEqual(records, want) {
 			t.Errorf("got  %+v\nwant %+v", records, want)

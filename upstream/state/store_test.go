@@ -127,11 +127,6 @@ func (s *Store) Append(ctx context.Context, record Record) error {
 	return s.write(ctx, "appending to the audit trail", func(tx *session) { tx.append(record) })
 }
 
-// Audit returns the last records of the audit trail, the newest first.
-func (s *Store) Audit(ctx context.Context, limit int) ([]Record, error) {
-	return read[Record](ctx, s, "reading the audit trail", "SELECT at, actor, action, subject, reason, detail FROM portico_audit ORDER BY id DESC LIMIT ?", limit)
-}
-
 // TestRowsThatEndTooEarlyAreAnError: a query that is canceled while its rows are read must not look complete.
 func TestRowsThatEndTooEarlyAreAnError(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {

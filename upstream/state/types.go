@@ -143,6 +143,7 @@ type Revision struct {
 
 // Record is one entry of the audit trail.
 type Record struct {
+	ID                             int64
 	At                             time.Time
 	Actor, Action, Subject, Reason string
 	// Detail is JSON, or nil.

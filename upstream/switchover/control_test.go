@@ -1,7 +1,6 @@
 package switchover
 
 import (
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -79,24 +78,13 @@ func TestReplicasFollowEachOther(t *testing.T) {
 	must(t, two.Revive(t.Context(), "bob", "it is out"))
 	process.Eventually(t, "the end of the kill", func() bool { return one.Status().Killed == nil })
 	two.wantBy(t, "k", ofBugs("1"), "new", "after the revival")
-	checkAudit(t, file, actionRevive, actionChange, actionKill, actionChange)
+	checkAudit(t, two.store, actionRevive, actionChange, actionKill, actionChange)
 }
 
-func checkAudit(t *testing.T, file string, actions ...string) {
+func checkAudit(t *testing.T, store *state.Store, actions ...string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+file)
-	must(t, err)
-	defer db.Close()
-	rows, err := db.Query("SELECT actor, action, reason, detail FROM portico_audit ORDER BY id DESC")
-	must(t, err)
-	defer rows.Close()
-	var records []state.Record
-	for rows.Next() {
-		var r state.Record
-		must(t, rows.Scan(&r.Actor, &r.Action, &r.Reason, &r.Detail))
-		records = append(records, r)
-	}
-	if err := rows.Err(); err != nil || len(records) != len(actions) {
+	records, err := store.Audit(t.Context(), 10)
+	if err != nil || len(records) != len(actions) {
 		t.Fatalf("the audit trail is %+v (%v)", records, err)
 	}
 	for i, record := range records {
