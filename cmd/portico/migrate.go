@@ -43,7 +43,7 @@ func migrateCommand(env environment) *cobra.Command {
 		migratePlanCommand(a), migrateApplyCommand(a),
 		migrateStepCommand(a, "advance", "take a rule one step ahead, reads first"),
 		migrateStepCommand(a, reverse, "take a rule one step back"),
-		command("history", "print who changed the rules, when and why", func(ctx context.Context, _ []string) error {
+		command("history", "print who changed the rules, and what else operators did, when and why", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, "/switchover/history.json", renderHistory)
 		}),
 		command("kill", "send everything to the old tracker at once", func(ctx context.Context, _ []string) error {
@@ -109,11 +109,18 @@ func sourceName(source string) string {
 	return cmp.Or(map[string]string{"config": "configuration"}[source], "admin listener")
 }
 
-// renderHistory prints the audit trail of the rules.
-func renderHistory(w io.Writer, found *struct{ History []state.Revision }) {
+// renderHistory prints the versions of the rules, and the audit trail.
+func renderHistory(w io.Writer, found *struct {
+	History []state.Revision
+	Audit   []state.Record
+}) {
 	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
 	for _, each := range found.History {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
+	}
+	fmt.Fprintln(w, "\nAT\tDONE\tTO\tBY\tWHY")
+	for _, each := range found.Audit {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", each.At.Format(time.RFC3339), each.Action, oneLine(each.Subject), oneLine(each.Actor), oneLine(each.Reason))
 	}
 }
 

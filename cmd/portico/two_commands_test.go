@@ -149,6 +149,7 @@ func TestMigrateCommand(t *testing.T) {
 	}
 	p.commandWants(t, exitOK, "version 4", signed("migrate", "revive")...)
 	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
+	p.commandWants(t, exitOK, "switchover.kill    version 3  tester  a test", "migrate", "history")
 	p.commandWants(t, exitUnknown, "holds    no ids are translated", "migrate", "plan")
 	p.commandWants(t, exitUsage, `there is no command "retreat"`, "migrate", "retreat")
 	p.commandWants(t, exitUsage, "needs RULE", "migrate", "advance")

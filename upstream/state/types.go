@@ -143,9 +143,12 @@ type Revision struct {
 
 // Record is one entry of the audit trail.
 type Record struct {
-	ID                             int64
-	At                             time.Time
-	Actor, Action, Subject, Reason string
+	ID      int64     `json:"id"`
+	At      time.Time `json:"at"`
+	Actor   string    `json:"actor"`
+	Action  string    `json:"action"`
+	Subject string    `json:"subject,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
 	// Detail is JSON, or nil.
-	Detail []byte
+	Detail []byte `json:"-"`
 }

@@ -251,3 +251,8 @@ func (s *Switchover) Change(ctx context.Context, version int64, next Table, acto
 func (s *Switchover) History(ctx context.Context, limit int) ([]state.Revision, error) {
 	return s.store.Revisions(ctx, limit)
 }
+
+// Audit gives the last records of the audit trail, the newest first.
+func (s *Switchover) Audit(ctx context.Context, limit int) ([]state.Record, error) {
+	return s.store.Audit(ctx, limit)
+}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -17,6 +18,8 @@ type Switchover interface {
 	transition.Switchover
 	// History returns earlier tables of rules, the newest first.
 	History(ctx context.Context, limit int) ([]state.Revision, error)
+	// Audit returns what operators have done, the newest first.
+	Audit(ctx context.Context, limit int) ([]state.Record, error)
 	// Kill sends everything to the old tracker. Errors: as of Change, and
 	// *switchover.UndeliveredError of a kill that is active in this process only.
 	Kill(ctx context.Context, actor, reason string) error
@@ -40,7 +43,8 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 		},
 		"GET /switchover/history.json": func(w http.ResponseWriter, r *http.Request) error {
 			revisions, err := s.History(r.Context(), maxHistory)
-			return writeJSON(w, map[string]any{"history": viewHistory(revisions)}, err)
+			audit, failed := s.Audit(r.Context(), maxAudit)
+			return writeJSON(w, map[string]any{"history": viewHistory(revisions), "audit": audit}, cmp.Or(err, failed))
 		},
 		"GET /switchover/ids.json": func(w http.ResponseWriter, _ *http.Request) error {
 			return writeJSON(w, map[string]any{"unpaired": unpaired()}, nil)
@@ -65,6 +69,9 @@ func SwitchoverPages(s Switchover, g *transition.Gate, unpaired func() []idmap.U
 
 // maxHistory is the number of changes that are shown.
 const maxHistory = 50
+
+// maxAudit is the number of records of the audit trail that are shown.
+const maxAudit = 1000
 
 func (p *switchoverPages) show(w http.ResponseWriter, r *http.Request, status int, form judgement) error {
 	ctx, cancel := context.WithTimeout(r.Context(), reportTimeout)
