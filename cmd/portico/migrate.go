@@ -144,7 +144,6 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 	if err != nil {
 		return err
 	}
-	warnOfWrites(ctx, a, status, next)
 	changes, changed := diffLines(tableLines(status.Table), tableLines(next))
 	result := map[string]any{"version": status.Version, "changed": changed, "rules": changes}
 	var plan transition.Plan
@@ -155,6 +154,7 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 		}
 		result["plan"] = plan
 	}
+	warnOfWrites(ctx, a, status, next) // now that the preconditions have made Portico ask both trackers
 	return cmp.Or(a.value(result, func(w io.Writer) error {
 		if !changed {
 			fmt.Fprintf(w, "Nothing would change: version %d says the same.\n", status.Version)
