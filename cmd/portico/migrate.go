@@ -128,7 +128,9 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 		if err != nil {
 			return exitError{exitUnknown, err}
 		}
-		return planned(a, text, nil)
+		err = planned(a, text, nil)
+		warnOfSteps(ctx, a, text)
+		return err
 	})
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c
@@ -217,6 +219,21 @@ func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status,
 			fmt.Fprintln(a.env.stderr, "warning: "+warning)
 		}
 	}
+}
+
+// warnOfSteps prints which rules would send flag type writes to a tracker that has none after the steps of a plan.
+func warnOfSteps(ctx context.Context, a *adminClient, text []byte) {
+	var plan transition.Plan
+	_ = json.Unmarshal(text, &plan)
+	status, _ := read[switchover.Status](ctx, a, statusPath)
+	for _, step := range plan.Steps {
+		for i := range status.Table.Rules {
+			if rule := &status.Table.Rules[i]; rule.Name == step.Rule {
+				rule.Writes = step.To.Writes
+			}
+		}
+	}
+	warnOfWrites(ctx, a, status, status.Table)
 }
 
 // diffLines returns the lines of both lists, with "- " before those that go and "+ " before those that come.

@@ -165,6 +165,9 @@ func TestRulesThatSendFlagTypeWritesToATrackerWithoutThemAreWarnedOf(t *testing.
 	plan := process.File(t, "portico.yaml", strings.ReplaceAll(strings.TrimPrefix(rules, "\n"), "\n  ", "\n")[2:])
 	_, out := portico(t, "migrate", "plan", plan, "--admin", f.Operators) // before anything was compared
 	wants("migrate plan", out, true)
+	f = process.Serve(t, nil, "serve", "--config", process.File(t, "portico.yaml", config("auto", "\n  rules: [{name: types, reads: new, writes: old-compare}]\n")))
+	_, out = portico(t, "migrate", "plan", "--admin", f.Operators) // whose next step sends the writes to the new tracker
+	wants("the next step", out, true)
 }
 
 // TestFlagsOfTheTracker starts the program with the flags that BMO's configuration stands behind.
