@@ -135,7 +135,9 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 		if err != nil {
 			return exitError{exitUnknown, err}
 		}
-		return planned(a, text, nil)
+		err = planned(a, text, nil)
+		warnOfSteps(ctx, a, text)
+		return err
 	})
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
 	return c
@@ -151,7 +153,6 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 	if err != nil {
 		return err
 	}
-	warnOfWrites(ctx, a, status, next)
 	changes, changed := diffLines(tableLines(status.Table), tableLines(next))
 	result := map[string]any{"version": status.Version, "changed": changed, "rules": changes}
 	var plan transition.Plan
@@ -162,6 +163,7 @@ func planFile(ctx context.Context, a *adminClient, file string) error {
 		}
 		result["plan"] = plan
 	}
+	warnOfWrites(ctx, a, status, next) // now that the preconditions have made Portico ask both trackers
 	return cmp.Or(a.value(result, func(w io.Writer) error {
 		if !changed {
 			fmt.Fprintf(w, "Nothing would change: version %d says the same.\n", status.Version)
@@ -224,6 +226,21 @@ func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status,
 			fmt.Fprintln(a.env.stderr, "warning: "+warning)
 		}
 	}
+}
+
+// warnOfSteps prints which rules would send flag type writes to a tracker that has none after the steps of a plan.
+func warnOfSteps(ctx context.Context, a *adminClient, text []byte) {
+	var plan transition.Plan
+	_ = json.Unmarshal(text, &plan)
+	status, _ := read[switchover.Status](ctx, a, statusPath)
+	for _, step := range plan.Steps {
+		for i := range status.Table.Rules {
+			if rule := &status.Table.Rules[i]; rule.Name == step.Rule {
+				rule.Writes = step.To.Writes
+			}
+		}
+	}
+	warnOfWrites(ctx, a, status, status.Table)
 }
 
 // diffLines returns the lines of both lists, with "- " before those that go and "+ " before those that come.

@@ -26,7 +26,7 @@ func TestOddSpellingsOfPathsAreRefused(t *testing.T) {
 		"/rest/bug/%252525252525252525252561", "/rest/bug/attachment%3Fx", "/rest/bug/attachment%23x", "/rest/bug/attachment%2F%253Fx/5",
 		"/rest/bug/x%3F%2F..%2Fattachment", "/rest/bug/%e0%80%ae./user", "/rest/bug/%f0%80%80%ae./user", "/rest/bug/7/attachment%09",
 		"/rest/bug/attachment%c2%a0/1", "/rest/bug/attachment%ff/1", "/rest/bug/attachment%e2%80%8b/1", "/rest./flag_type", "/xmlrpc.cgi%2Fx",
-		"/x/..%20/y", "/x/..%2Frest/bug/attachment", "/x/..%2F..%2Fetc",
+		"/x/..%20/y", "/x/..%2Frest/bug/attachment", "/x/..%2F..%2Fetc", "/rest/flag_types%2FTestProduct", "/rest/flag_types;a/5", "/rest%2Fflag_types",
 	} {
 		for _, method := range []string{"GET", "PUT", "POST"} {
 			a := ask{method: method, path: path, user: "admin"}

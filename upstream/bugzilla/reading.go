@@ -7,7 +7,7 @@ import (
 
 // operationPath matches what begins as a resource of the interface does, or as the collection of attachments. More
 // segments may follow, because an escaped slash in a name becomes one that separates.
-var operationPath = regexp.MustCompile(`(?i)^rest(?:\.cgi)?/(?:flag_type|bug/(?:[^/]*/)?attachment)(?:/|$)`)
+var operationPath = regexp.MustCompile(`(?i)^rest(?:\.cgi)?/(?:flag_types?|bug/(?:[^/]*/)?attachment)(?:/|$)`)
 
 // MayReadAs reports whether a web server before a tracker could take one reading of a path that is no operation as something that must
 // not pass: a path that climbs, an operation or a script that changes flag types in an odd spelling, or, for writes, the collection of
