@@ -63,6 +63,9 @@ func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Rep
 	if !done {
 		out = &filled{err: result.Err}
 	}
+	if isFailure(out.err) && found.why == detailAway { // one late command of Redis must not fail the read
+		found = c.lookup(ctx, r)
+	}
 	switch {
 	case errors.Is(out.err, errClosed):
 		return c.direct(ctx, r.caller, r.request, detailOff)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"portico/mapping"
 	"portico/upstream"
 )
@@ -125,6 +127,28 @@ func TestStaleIfError(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// TestLateRedisWhileTheTrackerFails: one command of Redis that fails does not fail a read for which there is an old answer.
+func TestLateRedisWhileTheTrackerFails(t *testing.T) {
+	s, f, clock := startServer(t), &fakeTracker{}, &clock{}
+	options := stalest
+	options.Redis = on(s).Redis
+	c := settled(t, openAt(t, f, options, clock.now))
+	mustAsk(t, c, withKey("k"))
+	f.scripted(always(errRefused))
+	clock.forward(10 * time.Minute)
+	var late atomic.Bool
+	c.remote.client.AddHook(onCommand(func(command redis.Cmder, run func() error) error {
+		if strings.Contains(command.String(), valuePart) && late.CompareAndSwap(true, false) {
+			return context.DeadlineExceeded
+		}
+		return run()
+	}))
+	late.Store(true)
+	if a := mustAsk(t, c, withKey("k")); late.Load() || !a.cache.Hit || a.cache.Detail != detailIfError {
+		t.Errorf("the answer says %+v", a.cache)
 	}
 }
 

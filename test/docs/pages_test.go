@@ -87,6 +87,17 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
+// TestNamedFilesAreThere: a Go file that a page names with its folder is part of the project.
+func TestNamedFilesAreThere(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, name := range found(read(t, filepath.Join(top, page)), "`((?:\\w+/)+\\w+\\.go)`") {
+			if _, err := os.Stat(filepath.Join(top, name)); err != nil {
+				t.Errorf("%s names %s: %v", page, name, err)
+			}
+		}
+	}
+}
+
 // TestEveryPageIsReachable follows links from README.md.
 func TestEveryPageIsReachable(t *testing.T) {
 	seen := map[string]bool{}

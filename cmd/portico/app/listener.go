@@ -77,7 +77,7 @@ func Listen(socket net.Listener, name, address string, handler http.Handler, cfg
 		Handler:           l.lastResponses(handler),
 		ReadHeaderTimeout: cfg.Timeouts.Header,
 		IdleTimeout:       cfg.Timeouts.Idle,
-		MaxHeaderBytes:    cfg.Limits.Header,
+		MaxHeaderBytes:    max(1, cfg.Limits.Header-4<<10), // net/http takes 4 KiB more
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		// That of net/http reads a body for as long as it takes, and keeps the connection open after one with Transfer-Encoding.
 		DisableGeneralOptionsHandler: true,
