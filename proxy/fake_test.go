@@ -2,11 +2,13 @@ package proxy_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -108,9 +110,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func serve(t *testing.T, options proxy.Options) string {
 	t.Helper()
 	return start(t, options, func(server *httptest.Server, _ *proxy.Server) {
-		server.Listener = proxy.Listener(server.Listener)
+		server.Listener = proxy.Listener(server.Listener, logger(options))
 		server.Config.ConnContext, server.Config.MaxHeaderBytes = upstream.WithServer, 16<<10
 	}).URL
+}
+
+// logger is the log of a Server, which may have none.
+func logger(options proxy.Options) *slog.Logger {
+	return cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 }
 
 // start starts a Server on a real socket, whose settings a test makes before.
@@ -245,7 +252,7 @@ func (f *cachingTracker) read(request mapping.FlagTypesRequest) (mapping.Reply, 
 func serveFast(t *testing.T, options proxy.Options, idle time.Duration) *httptest.Server {
 	t.Helper()
 	return start(t, options, func(server *httptest.Server, handler *proxy.Server) {
-		server.Listener = proxy.Listener(fastpath.Listener(server.Listener, handler.MayServeAtOnce, handler.ServeAtOnce))
+		server.Listener = proxy.Listener(fastpath.Listener(server.Listener, handler.MayServeAtOnce, handler.ServeAtOnce), logger(options))
 		server.Config.IdleTimeout = idle
 		server.Config.ConnState = func(c net.Conn, state http.ConnState) {
 			proxy.ConnState(c, state)

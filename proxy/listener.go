@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -17,18 +18,21 @@ import (
 
 // Listener wraps a listener so that what net/http itself responds to requests that it cannot read, in plain text and before
 // any handler runs, comes out as every other error does (docs/reference/clients.md duty 4). The server must have ConnState
-// as its hook, or it rewrites errors of the first request of a connection only.
-func Listener(inner net.Listener) net.Listener { return listener{Listener: inner} }
+// as its hook, or it rewrites errors of the first request of a connection only. Such a request has a line in the log too.
+func Listener(inner net.Listener, logger *slog.Logger) net.Listener {
+	return listener{Listener: inner, logger: logger}
+}
 
 // SecureListener is Listener with TLS below it: what net/http says by itself has to be changed before it is encrypted, so
 // TLS cannot be left to net/http. timeout bounds a handshake. HTTP/2 needs a server that is told to speak it, and config must not
 // offer it.
-func SecureListener(inner net.Listener, config *tls.Config, timeout time.Duration) net.Listener {
-	return listener{inner, config, timeout}
+func SecureListener(inner net.Listener, logger *slog.Logger, config *tls.Config, timeout time.Duration) net.Listener {
+	return listener{inner, logger, config, timeout}
 }
 
 type listener struct {
 	net.Listener
+	logger  *slog.Logger
 	config  *tls.Config // nil without TLS
 	timeout time.Duration
 }
@@ -41,10 +45,10 @@ func (l listener) Accept() (net.Conn, error) {
 	}
 	boundUnsent(accepted)
 	if l.config == nil {
-		return &conn{Conn: accepted}, nil
+		return &conn{Conn: accepted, logger: l.logger}, nil
 	}
 	secure := tls.Server(accepted, l.config)
-	return &secureConn{conn{Conn: secure}, secure, l.timeout}, nil
+	return &secureConn{conn{Conn: secure, logger: l.logger}, secure, l.timeout}, nil
 }
 
 // ConnState is the hook of an http.Server that is served by Listener or SecureListener.
@@ -60,6 +64,7 @@ const maxRefusedBody = time.Second
 // conn checks the first write of each response.
 type conn struct {
 	net.Conn
+	logger    *slog.Logger
 	responded atomic.Bool
 }
 
@@ -78,8 +83,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	_ = c.SetReadDeadline(time.Now().Add(maxRefusedBody))
-	_, err := c.Conn.Write(jsonError(status))
-	return len(p), err
+	return len(p), c.refuse(c.Conn, status)
 }
 
 // CloseWrite lets net/http end its side of the connection first.
@@ -104,7 +108,7 @@ func (c *secureConn) ConnectionState() tls.ConnectionState {
 	// The deadline bounds it; no context of the server reaches this place.
 	if err := c.secure.HandshakeContext(context.Background()); err != nil {
 		if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && record.Conn != nil { // a client that spoke plain HTTP
-			_, _ = record.Conn.Write(jsonError(http.StatusBadRequest)) // an error changes nothing: the connection is closed
+			_ = c.refuse(record.Conn, http.StatusBadRequest) // an error changes nothing: the connection is closed
 		}
 		_ = c.Close()
 	}
@@ -131,8 +135,8 @@ func plainError(p []byte) (status int, ok bool) {
 	return status, err == nil
 }
 
-// jsonError is the whole response that a client gets instead.
-func jsonError(status int) []byte {
+// refuse writes the whole response that a client gets instead, and a line of the log.
+func (c *conn) refuse(to net.Conn, status int) error {
 	failed := mapping.Refuse(mapping.CodeJSON, "The request could not be read as HTTP.")
 	if status != http.StatusBadRequest {
 		failed = mapping.Refuse(200000+status, "The request could not be read: %s.", http.StatusText(status))
@@ -140,13 +144,16 @@ func jsonError(status int) []byte {
 	if status == http.StatusRequestHeaderFieldsTooLarge {
 		failed.Reason = mapping.ReasonTooLarge
 	}
-	body := errorBody(failed, mapping.DocumentationURL)
+	body, id := errorBody(failed, mapping.DocumentationURL), requestID("")
 	header := http.Header{
-		"Connection": {"close"}, "Content-Length": {strconv.Itoa(len(body))}, "Content-Type": {typeJSON}, headerRequestID: {requestID("")},
+		"Connection": {"close"}, "Content-Length": {strconv.Itoa(len(body))}, "Content-Type": {typeJSON}, headerRequestID: {id},
 	}
 	setCommonHeaders(header)
 	setErrorHeaders(header, failed)
 	text := bytes.NewBufferString(fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status)))
 	_ = header.Write(text) // a buffer takes everything
-	return append(append(text.Bytes(), "\r\n"...), body...)
+	_, err := to.Write(append(append(text.Bytes(), "\r\n"...), body...))
+	client, _, _ := net.SplitHostPort(to.RemoteAddr().String())
+	c.logger.Info("request", "id", id, "client", client, "status", status, "reason", failed.Reason)
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"portico/proxy"
+	"portico/test/process"
 )
 
 // A handler's own bytes are never touched, even if they look like net/http's.
@@ -27,11 +29,27 @@ func TestListenerLeavesResponsesAlone(t *testing.T) {
 	})}
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	go func() { _ = server.Serve(proxy.Listener(inner)) }()
+	go func() { _ = server.Serve(proxy.Listener(inner, slog.New(slog.DiscardHandler))) }()
 	defer server.Close()
 	response := ask(t, "GET", "http://"+inner.Addr().String()+"/", "")
 	if response.body != fake {
 		t.Errorf("got %s", response.body)
+	}
+}
+
+// A request that net/http refuses by itself has a line in the log, by which the id that the client got can be found.
+func TestUnreadableRequestsHaveALine(t *testing.T) {
+	var log logBuffer
+	base := serve(t, proxy.Options{Logger: log.logger()})
+	for text, want := range map[string]string{
+		"GET /% HTTP/1.1\r\nHost: x\r\n\r\n": "client=127.0.0.1 status=400 reason=invalid-request",
+		"GET / HTTP/1.1\r\n\r\n":             "client=127.0.0.1 status=400 reason=invalid-request",
+		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 21<<10) + "\r\n\r\n": "client=127.0.0.1 status=431 reason=too-large",
+	} {
+		response := raw(t, base, text)
+		_, id, _ := strings.Cut(response, "X-Request-Id: ")
+		id, _, _ = strings.Cut(id, "\r\n")
+		process.Eventually(t, "a line with "+want, func() bool { return strings.Contains(log.String(), "msg=request id="+id+" "+want+"\n") })
 	}
 }
 
@@ -102,7 +120,7 @@ func serveTLS(t *testing.T, options proxy.Options, patience time.Duration) (addr
 	made.Close()
 	server := start(t, options, func(server *httptest.Server, _ *proxy.Server) {
 		config := &tls.Config{Certificates: made.TLS.Certificates, NextProtos: []string{"http/1.1"}}
-		server.Listener = proxy.SecureListener(server.Listener, config, patience)
+		server.Listener = proxy.SecureListener(server.Listener, logger(options), config, patience)
 	})
 	roots := x509.NewCertPool()
 	roots.AddCert(made.Certificate())

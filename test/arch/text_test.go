@@ -3,6 +3,7 @@ package arch
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -80,6 +81,24 @@ func TestBannedTextsAreFound(t *testing.T) {
 	} {
 		if got := checkText("a.go", []byte(text)); len(got) != wrong {
 			t.Errorf("got %q, want %d findings in %q", got, wrong, text)
+		}
+	}
+}
+
+// The go command reads the inputs of a target by the target's name, and says nothing of others.
+func TestFuzzInputsHaveTheirTarget(t *testing.T) {
+	names := tracked(t)
+	targets := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllStringSubmatch(read(t, name), -1) {
+				targets[path.Join(path.Dir(name), "testdata/fuzz", m[1])] = true
+			}
+		}
+	}
+	for _, name := range names {
+		if folder := path.Dir(name); strings.Contains(folder, "testdata/fuzz/") && !targets[folder] {
+			t.Errorf("%s: no target reads it", name)
 		}
 	}
 }

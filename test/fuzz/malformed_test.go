@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -49,7 +50,7 @@ func front(t *testing.T, tracker http.Handler) string {
 	})
 	must(t, err)
 	portico := httptest.NewUnstartedServer(handler)
-	portico.Listener = proxy.Listener(portico.Listener)
+	portico.Listener = proxy.Listener(portico.Listener, slog.New(slog.DiscardHandler))
 	portico.Config.ConnState = proxy.ConnState
 	portico.Config.MaxHeaderBytes = 32 << 10
 	portico.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -110,11 +110,11 @@ func (s *Service) listen() error {
 	switch {
 	case s.cfg.TLS.On():
 		secured := s.tls(func(rt *Runtime) *tls.Config { return rt.clientsTLS })
-		clients.served = proxy.SecureListener(clients, secured, s.cfg.Timeouts.Header)
+		clients.served = proxy.SecureListener(clients, s.logger, secured, s.cfg.Timeouts.Header)
 	case s.Over != nil:
-		clients.served = proxy.Listener(clients)
+		clients.served = proxy.Listener(clients, s.logger)
 	default:
-		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce))
+		clients.served = proxy.Listener(fastpath.Listener(clients, s.mayServeAtOnce, s.serveAtOnce), s.logger)
 	}
 	bounded := s.cfg
 	bounded.Limits.Connections = maxOperatorConnections

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -50,7 +51,7 @@ func (h *Environment) open() error {
 	if err != nil {
 		return err
 	}
-	front, err := h.serve(facade, proxy.Listener)
+	front, err := h.serve(facade, func(inner net.Listener) net.Listener { return proxy.Listener(inner, slog.New(slog.DiscardHandler)) })
 	h.address = front.String()
 	return err
 }
