@@ -412,6 +412,11 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	away := o.until("portico_redis_up 0")
 	o.fires(false, []string{away}, "PorticoRedisAway")
 	o.alarms(admin.Amber, "redis", "", "")
+	for _, name := range []string{"main", "next"} { // each tracker has a cache of its own
+		if line := `"redis unreachable; bypassing the shared cache","tracker":"` + name + `"`; !strings.Contains(o.Err.String(), line) {
+			t.Errorf("the log does not say that the cache of %s bypasses Redis", name)
+		}
+	}
 	o.send(http.MethodPut, o.Clients+"/rest/flag_type/1", `{"description":"changed"}`)
 	o.fires(false, []string{o.until(`portico_cache_changes_total{delivered="no"} `)}, "PorticoRedisAway", "PorticoCacheChangesUndelivered")
 	o.redis.Start(t)
