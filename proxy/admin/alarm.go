@@ -160,7 +160,7 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	m.set("state", "", stale != "", now, stale)
 	recorded := cmp.Or(w.Journal, &journal.Status{})
 	waits := recorded.Pending + recorded.Unresolved + recorded.Parked
-	m.set("journal", "", recorded.Lag > late.Seconds(), now, fmt.Sprintf("%d are not copied, of which %d are parked.", waits, recorded.Parked))
+	m.set("journal", "", recorded.Lag > late.Seconds(), now, fmt.Sprintf("%d not copied, %d of them parked.", waits, recorded.Parked))
 	for name, secured := range w.Certificates {
 		if secured == nil {
 			continue

@@ -94,7 +94,7 @@ func TestAlarmOfLateCopies(t *testing.T) {
 		t.Errorf("of copies that are under way: %+v", alarm)
 	}
 	alarm := look(&journal.Status{Pending: 2, Unresolved: 1, Parked: 4, Lag: 301})
-	if codes(alarm) != "journal " || alarm.Level != admin.Amber || alarm.Reasons[0].Cause != "7 are not copied, of which 4 are parked." {
+	if codes(alarm) != "journal " || alarm.Level != admin.Amber || alarm.Reasons[0].Cause != "7 not copied, 4 of them parked." {
 		t.Errorf("of late copies: %+v", alarm)
 	}
 	for _, held := range []*journal.Status{nil, {}} {
