@@ -161,6 +161,8 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 		remedy := "is it running? use --admin"
 		if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 			remedy = "name the file of its authority with --ca-file"
+		} else if errors.Is(err, http.ErrSchemeMismatch) {
+			remedy = "use http:// in --admin"
 		}
 		return nil, unreachable(err, "Portico's admin listener", remedy)
 	}

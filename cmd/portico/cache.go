@@ -16,8 +16,8 @@ import (
 func cacheCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	return a.group("cache", "show the cache of a running Portico, or purge it",
-		"Call the admin listener of a running Portico. show tells for each cached response why the\n"+
-			"next read is or is not served from it; purge removes a product, or everything.",
+		"Ask a running Portico through its admin listener. show says for each cached response why the\n"+
+			"next read is or is not served from it. purge removes a product, or everything.",
 		nil, cacheShowCommand(a), cachePurgeCommand(a))
 }
 

@@ -30,9 +30,8 @@ const exitNoVerdict = 3
 func canaryCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("canary", "show findings of the comparison of two trackers, and accept them",
-		"Call the admin listener of a running Portico. report prints everything, findings those that match filters, show one of them\n"+
-			"with an example, verdict only the verdict. accept, reopen and fixed judge a finding; reset discards earlier results; sampling shows and changes\n"+
-			"which calls are compared. Changes need --actor and --reason, except those of sampling.\n\n"+
+		"Ask a running Portico through its admin listener. Commands that change something need --actor and --reason,\n"+
+			"except sampling.\n\n"+
 			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
 			"could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.",
 		[]string{"junit"},

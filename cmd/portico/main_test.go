@@ -455,6 +455,7 @@ func TestHealth(t *testing.T) {
 		{listener + "/hung", exitNotAsked, "", "no response in time; is it running? use --admin\n"},
 		{gone, exitNotAsked, "", "cannot reach Portico's admin listener at " + strings.TrimPrefix(gone, "http://") + ": connection refused; is it running? use --admin\n"},
 		{listener + "/tls", exitNotAsked, "", "portico health: the admin listener says 400: Client sent an HTTP request to an HTTPS server.\n"},
+		{strings.Replace(listener, "http", "https", 1), exitNotAsked, "", "server gave HTTP response to HTTPS client; use http:// in --admin\n"},
 		{"http://no..name:1", exitNotAsked, "", "cannot reach Portico's admin listener at no..name:1: no such host; is it running? use --admin\n"},
 		{"nowhere", exitNotAsked, "", "--admin: "},
 	} {

@@ -27,15 +27,15 @@ import (
 func migrateCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("migrate", "show and change which of two trackers responds to what",
-		"Call the admin listener of a running Portico. FILE holds the keys rules and passthrough as the\n"+
-			"section switchover of a configuration has them; - is standard input. plan checks it and prints what it would change\n"+
-			"and its preconditions, changing nothing; apply makes it active, if the rules still are at the version that\n"+
-			"--version names. plan without FILE prints the next step of each rule: exit status 0 says that all preconditions\n"+
-			"hold, 1 that one does not, 2 that one cannot be told. advance and reverse take one rule one step ahead or\n"+
-			"back. They, apply and revive refuse a move with a precondition that does not hold, unless --despite names it.\n"+
-			"kill takes everything back to the old tracker at once, whatever the rules say, until revive. apply,\n"+
-			"advance, reverse, kill and revive need --actor and --reason. What is changed holds until the rules in\n"+
-			"the configuration change.",
+		"Ask a running Portico through its admin listener, except for ids and journal, which open the store.\n\n"+
+			"plan prints the next step of each rule, or what FILE would change, with the preconditions. It changes nothing.\n"+
+			"apply makes FILE active if the rules are still at the version that --version names.\n"+
+			"advance and reverse move one rule one step ahead or back.\n"+
+			"kill sends everything to the old tracker at once, whatever the rules say, until revive.\n\n"+
+			"FILE has the keys rules and passthrough of the section switchover of a configuration; - is standard input.\n"+
+			"apply, advance, reverse and revive refuse a move while a precondition does not hold, unless --despite names it.\n"+
+			"They and kill need --actor and --reason. A change holds until the rules in the configuration change.\n\n"+
+			"Exit codes of plan: 0 all preconditions hold, 1 one does not, 2 one cannot be told or Portico cannot be asked.",
 		nil,
 		command("status", "print the active rules", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, statusPath, renderSwitchover)

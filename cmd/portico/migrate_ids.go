@@ -40,10 +40,11 @@ func idsCommand(a *adminClient) *cobra.Command {
 	t := &idsTool{adminClient: a}
 	c := group(&cobra.Command{
 		Use: "ids", Short: "show and change which ids two trackers have for the same objects",
-		Long: "Work on the store that the configuration names; Portico need not run. FILE is CSV with the header\n" +
-			"kind,client,new,old: the kind of an object, the id that clients know, and its id at the candidate or, if it was\n" +
-			"created at the candidate, its id at the primary. The last column may be missing. import checks the whole file before it adds\n" +
-			"anything, and can be repeated. check also lists ids that are missing between others.",
+		Long: "Work on the store that the configuration names. Portico need not run.\n\n" +
+			"FILE is CSV with the header kind,client,new,old: the kind of an object, the id that clients know, its id at the\n" +
+			"candidate, and for objects created at the candidate the id at the primary. The last column may be missing.\n" +
+			"import checks the whole file before it adds anything, and can be repeated. check also lists ids that are missing\n" +
+			"between others.",
 	},
 		t.command("import FILE", "add the ids in FILE to the store", t.add),
 		t.command("export [FILE]", "write the ids of the store to standard output, or to FILE", t.export),

@@ -13,6 +13,7 @@ import (
 
 	"portico/proxy/admin/view"
 	"portico/upstream"
+	"portico/upstream/journal"
 	"portico/upstream/transport"
 )
 
@@ -63,6 +64,7 @@ var conditions = map[string]struct {
 	"state": {Red, "The state database gives no current rules.",
 		"Creates with an Idempotency-Key fail with status 503, and after six seconds all writes, unless the kill switch is on. " +
 			"Reads follow the last known rules."},
+	"journal":         {Amber, "Copies of writes are late.", "The other tracker lacks these writes. Clients notice it only where rules send them there."},
 	"kill-switch":     {Amber, "The kill switch is thrown.", "All requests go to the old tracker, whatever the rules say."},
 	"certificate":     {Amber, "The certificate of %s ends soon.", "From then on clients refuse the connection. Renew it and reload."},
 	"certificate-end": {Red, "The certificate of %s has ended.", "Clients refuse the connection. Renew it and reload."},
@@ -121,6 +123,9 @@ type Watched struct {
 // soon is how long before its end a certificate is a reason.
 const soon = 14 * 24 * time.Hour
 
+// late is how long a recorded write may wait for its copy before that is a reason.
+const late = 5 * time.Minute
+
 // The failed requests of a minute, and their share, from which they are a reason. The share is that of the alert PorticoHighErrorRate.
 const (
 	manyErrors     = 5
@@ -153,6 +158,9 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	}
 	m.set("tracker", "", problem != "", now, problem)
 	m.set("state", "", stale != "", now, stale)
+	recorded := cmp.Or(w.Journal, &journal.Status{})
+	waits := recorded.Pending + recorded.Unresolved + recorded.Parked
+	m.set("journal", "", recorded.Lag > late.Seconds(), now, fmt.Sprintf("%d not copied, %d of them parked.", waits, recorded.Parked))
 	for name, secured := range w.Certificates {
 		if secured == nil {
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"portico/proxy"
 	"portico/proxy/admin"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
@@ -78,6 +79,28 @@ func TestAlarmOfWhatIsWatched(t *testing.T) {
 	renewed := map[string]*tls.Config{"a": at(90 * day), "c": at(90 * day)}
 	if alarm := look(admin.Watched{Certificates: renewed}); alarm.Level != admin.Green {
 		t.Errorf("all is mended: %+v", alarm)
+	}
+}
+
+func TestAlarmOfLateCopies(t *testing.T) {
+	m := admin.NewMetrics()
+	look := func(held *journal.Status) admin.Alarm {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // after the first look
+		m.Watch(ctx, func() admin.Watched { return admin.Watched{Status: admin.Status{Journal: held}} })
+		return m.Alarm()
+	}
+	if alarm := look(&journal.Status{Pending: 2, Lag: 200}); alarm.Level != admin.Green {
+		t.Errorf("of copies that are under way: %+v", alarm)
+	}
+	alarm := look(&journal.Status{Pending: 2, Unresolved: 1, Parked: 4, Lag: 301})
+	if codes(alarm) != "journal " || alarm.Level != admin.Amber || alarm.Reasons[0].Cause != "7 not copied, 4 of them parked." {
+		t.Errorf("of late copies: %+v", alarm)
+	}
+	for _, held := range []*journal.Status{nil, {}} {
+		if alarm := look(held); alarm.Level != admin.Green {
+			t.Errorf("all is copied: %+v", alarm)
+		}
 	}
 }
 

@@ -412,6 +412,9 @@ func TestAlertsOfRealOutages(t *testing.T) {
 	away := o.until("portico_redis_up 0")
 	o.fires(false, []string{away}, "PorticoRedisAway")
 	o.alarms(admin.Amber, "redis", "", "")
+	if line := regexp.MustCompile(`"redis unreachable;.*`).FindString(o.Err.String()); !regexp.MustCompile(`"tracker":"(main|next)"`).MatchString(line) {
+		t.Errorf("each tracker has a cache of its own, and the log does not say which bypasses Redis: %s", line)
+	}
 	o.send(http.MethodPut, o.Clients+"/rest/flag_type/1", `{"description":"changed"}`)
 	o.fires(false, []string{o.until(`portico_cache_changes_total{delivered="no"} `)}, "PorticoRedisAway", "PorticoCacheChangesUndelivered")
 	o.redis.Start(t)

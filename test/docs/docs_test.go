@@ -67,6 +67,8 @@ func TestEveryNameIsDocumented(t *testing.T) {
 			`(?m)^(?:const)?\s*[Rr]eason\w+\s+(?:mapping\.)?Reason\s*=\s*"([a-z-]+)"`, "", "(?m)^\\| `([a-z-]+)` \\|", "", 10},
 		{"metric", "reference/metrics.md", []string{"proxy/admin"},
 			`(?:\.(?:counter|gauge|histogram|onScrape)\(|Opts\{Name: )"(\w+)"`, "portico_", "(?m)^\\| `(portico_\\w+)` \\|", "", 10},
+		{"outcome of a call", "reference/metrics.md", []string{"upstream/transport"}, `(?m)^\t\w+\s+Reason = "([a-z_]+)"`, "", "", "## Outcomes of calls", 10},
+		{"reason of a dropped comparison", "reference/metrics.md", []string{"upstream/canary/verdict"}, `DropReason = "([a-z-]+)"`, "", "", "## Comparisons that were not made", 15},
 		{"reason of the alarm", "reference/status.md", []string{"proxy/admin"},
 			`(?m)^\t"([a-z-]+)":\s+\{(?:Red|Amber),`, "", "(?m)^\\| `([a-z-]+)` \\| (?:red|amber) \\|", "", 8},
 		{"word of Cache-Status", "reference/http.md", []string{"cache"}, `(?m)^\s*(?:detail|forward)\w+\s*= "([a-z-]+)"`, "", "", "## Cache-Status", 15},

@@ -176,7 +176,7 @@ func (rt *Runtime) openCache(t *tracker) error {
 	options := cache.Options{
 		Tracker: t.name, Address: strings.TrimSpace(bugzilla.SameAddress(t.base) + " " + t.settings.Dialect + " " + t.settings.Host),
 		Settings: settings.Settings, Redis: redis, Secret: []byte(settings.Secret.Text()), Groups: t.client.Groups, Keys: t.target.Keys,
-		FillTimeout: rt.callTime(t.name), Logger: rt.logger,
+		FillTimeout: rt.callTime(t.name), Logger: rt.logger.With("tracker", t.name),
 		Observer: cache.Observer{
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
 		},
