@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,7 +161,7 @@ func (s *runningState) ask(ctx context.Context, a *adminClient, cfg *config.Conf
 	s.cached = cachedFor(ctx, a, path)
 }
 
-// cachedFor returns what is cached for a flag type read; without a cache there is nothing.
+// cachedFor returns what is cached for a flag type read, whichever tracker responded and for whichever callers; without a cache there is nothing.
 func cachedFor(ctx context.Context, a *adminClient, path string) []cache.Item {
 	operation, names := recording.Segments(http.MethodGet, path)
 	if operation != mapping.OpFlagTypes {
@@ -175,7 +176,7 @@ func cachedFor(ctx context.Context, a *adminClient, path string) []cache.Item {
 		query.Set(key, name)
 	}
 	found, _ := read[cachedItems](ctx, a, "/cache?"+query.Encode())
-	return found.Items
+	return slices.DeleteFunc(found.Items, func(item cache.Item) bool { return item.Component != "" && len(names) == 1 })
 }
 
 // print says what is known of the running Portico and what is not.
@@ -207,7 +208,7 @@ func (s *runningState) print(w io.Writer, cfg config.Config) {
 		fmt.Fprintln(w)
 	}
 	for _, item := range s.cached {
-		fmt.Fprintf(w, "cache        %s for the scope %s: %s\n", item.State, item.Scope, item.Why)
+		fmt.Fprintf(w, "cache        response of %s for the scope %s: %s, %s\n", item.Tracker, item.Scope, item.State, item.Why)
 	}
 }
 

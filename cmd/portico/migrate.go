@@ -111,12 +111,16 @@ func sourceName(source string) string {
 
 // renderHistory prints the versions of the rules, and the audit trail.
 func renderHistory(w io.Writer, found *struct {
-	History []state.Revision
-	Audit   []state.Record
+	History []struct {
+		state.Revision
+		Changes []string
+	}
+	Audit []state.Record
 }) {
-	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
+	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY\tCHANGES")
 	for _, each := range found.History {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor),
+			oneLine(each.Reason), oneLine(strings.Join(each.Changes, "; ")))
 	}
 	fmt.Fprintln(w, "\nAT\tDONE\tTO\tBY\tWHY")
 	for _, each := range found.Audit {

@@ -150,6 +150,7 @@ func TestMigrateCommand(t *testing.T) {
 	p.commandWants(t, exitOK, "version 4", signed("migrate", "revive")...)
 	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
 	p.commandWants(t, exitOK, "switchover.kill    version 3  tester  a test", "migrate", "history")
+	p.commandWants(t, exitOK, "kill switch thrown", "migrate", "history")
 	p.commandWants(t, exitUnknown, "holds    no ids are translated", "migrate", "plan")
 	p.commandWants(t, exitUsage, `there is no command "retreat"`, "migrate", "retreat")
 	p.commandWants(t, exitUsage, "needs RULE", "migrate", "advance")
@@ -474,8 +475,8 @@ func TestExplainAsksTheRunningPortico(t *testing.T) {
 	}{
 		"rules": {trackers, "{" + rules + "}", []string{
 			"rules        version 7 of the Portico at ", "source admin, by ada: moved\n", "rule         applied ", "dialect      bmo\n",
-			"cache        fresh for the scope x: it is new\n",
-		}, []string{"configured", "not known"}},
+			"cache        response of b for the scope x: fresh, it is new\n",
+		}, []string{"configured", "not known", "another read"}},
 		"killed":         {trackers, "{" + rules + `,"killed":{"actor":"ada"}}`, []string{"rule         kill switch ", "http://a.example/"}, []string{"rule         applied"}},
 		"other trackers": {strings.Replace(trackers, "b.example", "c.example", 1), "{" + rules + "}", []string{"has other trackers", "rule         configured "}, []string{"rule         applied", "bmo", "fresh"}},
 		"other primary":  {strings.Replace(trackers, `"primary":"a"`, `"primary":"b"`, 1), "{" + rules + "}", []string{"has other trackers"}, []string{"rule         applied"}},
@@ -483,14 +484,15 @@ func TestExplainAsksTheRunningPortico(t *testing.T) {
 		listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
 			text := map[string]string{
 				"/status": c.status, "/switchover/status.json": c.moves,
-				"/cache?component=a%2Fb&product=P": `{"items":[{"state":"fresh","scope":"x","why":"it is new"}]}`,
+				"/cache?product=P": `{"items":[{"state":"fresh","scope":"x","why":"it is new","tracker":"b"},` +
+					`{"state":"fresh","scope":"x","why":"another read","tracker":"b","component":"C"}]}`,
 			}[r.URL.String()]
 			if text == "" {
 				w.WriteHeader(http.StatusNotFound)
 			}
 			_, _ = w.Write([]byte(text))
 		})
-		code, stdout, stderr := portico(t, nil, "explain", "GET", "/rest/flag_type/P/a%2Fb", "--config", file, "--admin", listener)
+		code, stdout, stderr := portico(t, nil, "explain", "GET", "/rest/flag_type/P", "--config", file, "--admin", listener)
 		if code != exitOK {
 			t.Errorf("%s: exit %d: %s", name, code, stderr)
 		}

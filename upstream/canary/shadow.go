@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 
@@ -47,6 +48,13 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 		reason = verdict.DropInternal
 	case !isCandidate && reply.Failure != "":
 		reason = j.either(verdict.DropOtherFailed, verdict.DropAnsweredFailed)
+	case failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusServiceUnavailable:
+		reason = verdict.DropOwnError
+	// An object that the candidate does not have, or not yet. The text is Portico's own.
+	case failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusNotFound:
+		if reply = compare.ErrorReply(&failed); reply.Status == j.first.Status && reply.Code == j.first.Code {
+			reply = j.first
+		}
 	// A candidate that took the connection and then lost it has responded badly, and that is compared.
 	case trackerFailures[failed.Reason] != "" && !failed.ConnectionLost:
 		reason = j.either(verdict.DropCandidateFailed, trackerFailures[failed.Reason])

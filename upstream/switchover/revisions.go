@@ -91,15 +91,19 @@ func (s *Switchover) revise(ctx context.Context, expected int64, action string, 
 	return made, err
 }
 
-// take puts a stored revision in force, unless it is older than the present one. Before the first one nothing is in force.
+// take puts a stored revision in force, unless it is older than the present one. Before the first one nothing is in force, and a revision may be
+// about the trackers of a former configuration.
 func (s *Switchover) take(revision state.Revision) error {
+	if s.rules.Load() == nil {
+		return nil
+	}
 	source, err := s.tableOf(revision)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if present := s.rules.Load(); present != nil && present.revision.Version < revision.Version {
+	if s.rules.Load().revision.Version < revision.Version {
 		s.install(source, revision)
 	}
 	return nil
