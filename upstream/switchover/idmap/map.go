@@ -30,6 +30,9 @@ const (
 	maxRemembered = 1 << 18
 	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
+	// refreshTime bounds a question about ids that are known to have had no pair, and awayFor is added to absentFor when it fails.
+	refreshTime = time.Second
+	awayFor     = 5 * time.Second
 	// copyWait bounds how long a reply waits for copies under way, about which it asks every copyPoll.
 	copyWait = 2 * time.Second
 	copyPoll = 20 * time.Millisecond
@@ -254,9 +257,17 @@ func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bo
 	if len(open) == 0 {
 		return found, nil
 	}
+	if !unsettled {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, refreshTime)
+		defer cancel()
+	}
 	pairs, err := m.ask(ctx, side, open, settle && unsettled && m.o.Copying != nil)
 	if err != nil {
-		return nil, err
+		if unsettled {
+			return nil, err
+		}
+		now = time.Now().Add(awayFor) // reads go on without the store: none of these was a copy, and none becomes one
 	}
 	for i, key := range keys {
 		if pair, paired := pairs[key]; isOpen(i) && (paired || settle || !found[i].until.IsZero()) {
