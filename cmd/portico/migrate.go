@@ -110,10 +110,16 @@ func sourceName(source string) string {
 }
 
 // renderHistory prints the audit trail of the rules.
-func renderHistory(w io.Writer, found *struct{ History []state.Revision }) {
-	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHY")
+func renderHistory(w io.Writer, found *struct {
+	History []struct {
+		state.Revision
+		Changes []string
+	}
+}) {
+	fmt.Fprintln(w, "VERSION\tAT\tFROM\tBY\tWHAT\tWHY")
 	for _, each := range found.History {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor), oneLine(each.Reason))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", each.Version, each.At.Format(time.RFC3339), sourceName(each.Source), oneLine(each.Actor),
+			oneLine(strings.Join(each.Changes, "; ")), oneLine(each.Reason))
 	}
 }
 

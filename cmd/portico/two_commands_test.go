@@ -148,7 +148,7 @@ func TestMigrateCommand(t *testing.T) {
 		t.Error("after the kill switch the read went to the new tracker")
 	}
 	p.commandWants(t, exitOK, "version 4", signed("migrate", "revive")...)
-	p.commandWants(t, exitOK, "the configured rules", "migrate", "history")
+	p.commandWants(t, exitOK, "kill switch thrown", "migrate", "history")
 	p.commandWants(t, exitUnknown, "holds    no ids are translated", "migrate", "plan")
 	p.commandWants(t, exitUsage, `there is no command "retreat"`, "migrate", "retreat")
 	p.commandWants(t, exitUsage, "needs RULE", "migrate", "advance")
