@@ -59,7 +59,7 @@ type Map struct {
 	memory *otter.Cache[state.IDKey, remembered]
 	// scanners are used again, since each has buffers for a whole reply.
 	scanners *sync.Pool
-	// near is what NearOffset returns.
+	// near is a problem that IDProblem returns.
 	near    *atomic.Pointer[string]
 	missing *missing
 	// settles says that ids may have to wait for the pairs of copies.
@@ -120,8 +120,12 @@ func (m *Map) Added(pairs []state.IDPair) {
 	}
 }
 
-// NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
-func (m *Map) NearOffset() string {
+// IDProblem returns a problem if the settings do not fit where both trackers get writes, or if the old tracker has shown an id that is too near to an
+// offset: one that is not below it is no longer shown to clients.
+func (m *Map) IDProblem(bothWrite bool) string {
+	if found := m.o.Settings.Problems(bothWrite); len(found) > 0 {
+		return "switchover." + found[0].Key + ": " + found[0].Message
+	}
 	if near := m.near.Load(); near != nil {
 		return *near
 	}
