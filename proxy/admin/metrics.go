@@ -292,8 +292,9 @@ func (m *Metrics) Lookup(what, outcome string) { m.lookups.WithLabelValues(what,
 func (m *Metrics) Phases(status switchover.Status) {
 	m.rules.Store(&status)
 	m.phases.Reset()
-	m.goingBack.Reset() // the journal tells again soon
+	m.goingBack.Reset()
 	for _, each := range status.Rules {
+		m.mayGoBack(each.Rule.Name, each.GoingBack.State)
 		m.phases.WithLabelValues(each.Rule.Name, "reads", string(each.Rule.Reads)).Set(1)
 		m.phases.WithLabelValues(each.Rule.Name, "writes", string(each.Rule.Writes)).Set(1)
 	}
@@ -316,10 +317,14 @@ func (m *Metrics) Journal(status journal.Status) {
 		return
 	}
 	for _, rule := range rules.Table.Rules {
-		now := rules.GoingBack(rule.Writes, rule, &status).State
-		for _, state := range journal.OutlookStates() {
-			m.goingBack.WithLabelValues(rule.Name, string(state)).Set(number(state == now))
-		}
+		m.mayGoBack(rule.Name, rules.GoingBack(rule.Writes, rule, &status).State)
+	}
+}
+
+// mayGoBack sets whether the writes of a rule can go back.
+func (m *Metrics) mayGoBack(rule string, now journal.OutlookState) {
+	for _, state := range journal.OutlookStates() {
+		m.goingBack.WithLabelValues(rule, string(state)).Set(number(state == now))
 	}
 }
 

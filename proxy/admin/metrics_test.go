@@ -11,6 +11,7 @@ import (
 	"portico/proxy"
 	"portico/proxy/admin"
 	"portico/upstream/canary"
+	"portico/upstream/journal"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
@@ -45,7 +46,9 @@ func TestMetrics(t *testing.T) {
 	metrics.Lookup("bug", "found")
 	metrics.Phases(switchover.Status{Version: 3, Rules: []switchover.RuleStatus{{Rule: switchover.Rule{Name: "gone", Reads: "new", Writes: "new"}}}})
 	metrics.Phases(switchover.Status{
-		Version: 4, Killed: &switchover.Kill{}, Rules: []switchover.RuleStatus{{Rule: switchover.Rule{Name: "ci", Reads: "new-compare", Writes: "old"}}},
+		Version: 4, Killed: &switchover.Kill{}, Rules: []switchover.RuleStatus{{
+			Rule: switchover.Rule{Name: "ci", Reads: "new-compare", Writes: "old"}, GoingBack: journal.Outlook{State: journal.OutlookDrain},
+		}},
 	})
 	metrics.Build("1.2")
 	metrics.Reloaded(errors.New("line 3"))
@@ -75,6 +78,7 @@ func TestMetrics(t *testing.T) {
 		`portico_switchover_calls_total{operation="flag_type.get",rule="ci",tracker="new"} 1`,
 		`portico_switchover_refused_total{operation="attachment.update"} 1`, `portico_switchover_lookups_total{outcome="found",what="bug"} 1`,
 		`portico_switchover_phase{access="reads",phase="new-compare",rule="ci"} 1`, `portico_switchover_phase{access="writes",phase="old",rule="ci"} 1`,
+		`portico_switchover_going_back{rule="ci",state="drain"} 1`, `portico_switchover_going_back{rule="ci",state="safe"} 0`,
 		`portico_switchover_version 4`, `portico_switchover_killed 1`,
 		`portico_client_connections 7`, `portico_requests_in_flight 2`, `portico_reload_success 0`,
 		`portico_condition{code="redis",subject=""} 1`, `portico_condition{code="reload",subject=""} 1`,

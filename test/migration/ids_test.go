@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"portico/test/process"
 	"portico/test/tracker"
@@ -227,6 +228,27 @@ func TestWhatCannotBeTranslatedIsRefused(t *testing.T) {
 	}
 	if text := run(t, "migrate", "ids", "check", "--config", a.file); !strings.Contains(text, "4 ids are good") {
 		t.Errorf("the check says %s", text)
+	}
+}
+
+// TestReadsGoOnWithoutTheStore: what Portico has shown before needs no store, at either tracker.
+func TestReadsGoOnWithoutTheStore(t *testing.T) {
+	a := setApart(t)
+	reads := []string{"/rest/flag_type/Mobile%20App?x=1", fmt.Sprintf("/rest/bug/%d/attachment", a.old.bug), fmt.Sprintf("/rest/bug/attachment/%d", a.old.attachment)}
+	for _, gone := range []bool{false, true, true} {
+		if gone {
+			time.Sleep(600 * time.Millisecond) // the store is asked again about what had no pair
+		}
+		for _, path := range reads {
+			got, answer := ask(t, "GET", a.Clients+path, nil, "Cache-Control", "no-cache")
+			if got.status != 200 {
+				t.Errorf("%s, the store gone %t: %d %v", path, gone, got.status, answer)
+			}
+		}
+		must(t, os.RemoveAll(filepath.Join(filepath.Dir(a.file), "state.db")))
+	}
+	if got, _ := ask(t, "GET", fmt.Sprintf("%s/rest/bug/attachment/%d", a.Clients, a.old.attachment+1), nil); got.status != 503 {
+		t.Errorf("an attachment that Portico has not shown: %d", got.status)
 	}
 }
 

@@ -203,7 +203,6 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 		return nil, refusal
 	}
 	if ctx.Err() == nil && w.settings.Mode == "best-effort" {
-		j.missed.Add(1)
 		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
 		return j.lost(ctx, intent, state.LossMissed), nil
 	}

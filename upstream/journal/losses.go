@@ -118,5 +118,10 @@ func (j *Journal) storeLosses(ctx context.Context) {
 // lost counts a write that is not recorded.
 func (j *Journal) lost(ctx context.Context, intent Intent, kind string) Done {
 	over := j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
-	return func(_ context.Context, response upstream.Response) { over(!upstream.NotWritten(response.Err)) }
+	return func(_ context.Context, response upstream.Response) {
+		written := !upstream.NotWritten(response.Err)
+		if over(written); written && kind == state.LossMissed {
+			j.missed.Add(1)
+		}
+	}
 }

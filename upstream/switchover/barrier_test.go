@@ -135,11 +135,15 @@ func TestARevivalMovesWrites(t *testing.T) {
 		store.uncopied("old")
 	}
 	store.uncopied("new")
+	must(t, store.AddJournalLosses(t.Context(), []state.JournalLoss{
+		{Receiver: "old", Rule: "rest", Kind: state.LossSkipped, What: "entry 7", Entries: 1, Last: time.Now()},
+		{Receiver: "new", Rule: "rest", Kind: state.LossMissed, What: "attachment.create", Entries: 2, Last: time.Now()},
+	}))
 	b := openBenchOver(t, store.Store, 5*time.Millisecond, Rule{Name: "p9", Products: []string{"P9"}, Reads: PhaseNew, Writes: PhaseNew, Replicate: true}, always(PhaseNew, PhaseNew))
 	b.set(t, func(s *Settings) { s.Journal = slowJournal{} })
 	must(t, b.Kill(t.Context(), "ann", "it burns"))
 	missing := strings.Join(b.Status().Killed.Missing, "\n")
-	if all, _ := store.JournalOverview(t.Context(), 0); !all.Paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nrule \"rest\": all writes at new, which are not copied" {
+	if all, _ := store.JournalOverview(t.Context(), 0); !all.Paused || !b.Status().CopyingPaused || missing != "rule \"rest\": writes that are not copied from new: at least 3\nskipped entry 7, never copied: at least 1\nrule \"rest\": all writes at new, which are not copied" {
 		t.Errorf("copying is paused: %v; what is missing: %q", all.Paused, missing)
 	}
 	err := b.Revive(t.Context(), "ann", "it is out")

@@ -73,9 +73,12 @@ func (s *Switchover) deliver(ctx context.Context) error {
 	return err
 }
 
+// maxNamedLosses bounds the kinds of writes of one rule that missing names.
+const maxNamedLosses = 100
+
 // missing says which writes the old tracker will not have.
 func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []string) {
-	all, err := s.store.JournalOverview(ctx, 0)
+	all, err := s.store.JournalOverview(ctx, maxNamedLosses)
 	if err != nil {
 		return []string{"what is missing is not known: " + err.Error()}
 	}
@@ -87,6 +90,11 @@ func (s *Switchover) missing(ctx context.Context, rules *ruleSet) (lines []strin
 	}
 	for _, name := range slices.Sorted(maps.Keys(open)) {
 		lines = append(lines, fmt.Sprintf("rule %q: writes that are not copied from %s: at least %d", name, s.names[newSide], open[name]))
+	}
+	for _, loss := range all.Losses {
+		if loss.Receiver == s.names[oldSide] && (loss.Kind != state.LossPassed || !rules.source.PassedCopied) {
+			lines = append(lines, fmt.Sprintf("%s %s, never copied: at least %d", loss.Kind, loss.What, loss.Entries))
+		}
 	}
 	for _, rule := range rules.source.Rules {
 		if rule.Writes.New() && !rule.Replicate {

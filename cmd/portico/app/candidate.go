@@ -271,7 +271,7 @@ func (rt *Runtime) newGate() *transition.Gate {
 		},
 	}
 	if rt.ids != nil {
-		g.NearOffset = rt.ids.NearOffset
+		g.IDProblem = rt.ids.IDProblem
 	}
 	for _, named := range rt.callers {
 		key := cmp.Or(named.Keys[rt.cfg.Primary], named.Keys[rt.cfg.Candidate])

@@ -30,6 +30,9 @@ const (
 	maxRemembered = 1 << 18
 	// absentFor is how long a native id without a pair is remembered as such, and then how long a reply with it: other processes add pairs.
 	absentFor = time.Second / 2
+	// refreshTime bounds a question about ids that are known to have had no pair, and awayFor is added to absentFor when it fails.
+	refreshTime = time.Second
+	awayFor     = 5 * time.Second
 	// copyWait bounds how long a reply waits for copies under way, about which it asks every copyPoll.
 	copyWait = 2 * time.Second
 	copyPoll = 20 * time.Millisecond
@@ -56,7 +59,7 @@ type Map struct {
 	memory *otter.Cache[state.IDKey, remembered]
 	// scanners are used again, since each has buffers for a whole reply.
 	scanners *sync.Pool
-	// near is what NearOffset returns.
+	// near is a problem that IDProblem returns.
 	near    *atomic.Pointer[string]
 	missing *missing
 	// settles says that ids may have to wait for the pairs of copies.
@@ -117,8 +120,12 @@ func (m *Map) Added(pairs []state.IDPair) {
 	}
 }
 
-// NearOffset returns a problem if the old tracker has shown an id that is too near to an offset: one that is not below it is no longer shown to clients.
-func (m *Map) NearOffset() string {
+// IDProblem returns a problem if the settings do not fit where both trackers get writes, or if the old tracker has shown an id that is too near to an
+// offset: one that is not below it is no longer shown to clients.
+func (m *Map) IDProblem(bothWrite bool) string {
+	if found := m.o.Settings.Problems(bothWrite); len(found) > 0 {
+		return "switchover." + found[0].Key + ": " + found[0].Message
+	}
 	if near := m.near.Load(); near != nil {
 		return *near
 	}
@@ -254,9 +261,17 @@ func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bo
 	if len(open) == 0 {
 		return found, nil
 	}
+	if !unsettled {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, refreshTime)
+		defer cancel()
+	}
 	pairs, err := m.ask(ctx, side, open, settle && unsettled && m.o.Copying != nil)
 	if err != nil {
-		return nil, err
+		if unsettled {
+			return nil, err
+		}
+		now = time.Now().Add(awayFor) // reads go on without the store: none of these was a copy, and none becomes one
 	}
 	for i, key := range keys {
 		if pair, paired := pairs[key]; isOpen(i) && (paired || settle || !found[i].until.IsZero()) {

@@ -137,8 +137,18 @@ func TestAnOffsetThatIdsComeNear(t *testing.T) {
 		if _, err := m.Tracker("old", in).Do(t.Context(), caller, updating(5)); err != nil {
 			t.Fatal(err)
 		}
-		if got := m.NearOffset(); id == 90 && got != want || id == 89 && got != want && !strings.Contains(got, " 90,") {
+		if got := m.IDProblem(true); id == 90 && got != want || id == 89 && got != want && !strings.Contains(got, " 90,") {
 			t.Errorf("after attachment %d: %q", id, got)
+		}
+	}
+}
+
+// TestSharedIDsWhereBothTrackersWrite: a step that moves or copies writes would give one id to two objects.
+func TestSharedIDsWhereBothTrackersWrite(t *testing.T) {
+	for mode, want := range map[idmap.Mode]string{idmap.Identity: "switchover.ids.attachment: has the mode identity", idmap.Offset: ""} {
+		m := idmap.New(idmap.Options{Old: "old", New: "new", Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {Mode: mode}}}})
+		if one, both := m.IDProblem(false), m.IDProblem(true); one != "" || !strings.HasPrefix(both, want) || (both == "") != (want == "") {
+			t.Errorf("%s: %q where one tracker gets writes, %q where both do", mode, one, both)
 		}
 	}
 }

@@ -100,7 +100,7 @@ type Problem struct {
 	Key, Message string
 }
 
-// Problems lists what is wrong. bothWrite says that rules send writes to either tracker, so that both give out ids.
+// Problems lists what is wrong. bothWrite says that both trackers get writes or copies of them, and give out ids.
 func (s Settings) Problems(bothWrite bool) (found []Problem) {
 	add := func(section string, kind Kind, format string, args ...any) {
 		found = append(found, Problem{section + "." + string(kind), fmt.Sprintf(format, args...)})
@@ -109,7 +109,7 @@ func (s Settings) Problems(bothWrite bool) (found []Problem) {
 		if !slices.Contains(Kinds(), kind) {
 			add("ids", kind, "is not one of %v", Kinds())
 		} else if bothWrite && s.rule(kind).Mode == Identity && kind != Bug && kind != Group {
-			add("ids", kind, "has the mode identity, but rules send writes to both trackers, which would give the same id to two objects")
+			add("ids", kind, "has the mode identity, but both trackers get writes or copies, and would give the same id to two objects")
 		}
 	}
 	tables := s.Names.tables()

@@ -112,7 +112,7 @@ func (g *Gate) check(ctx context.Context, status switchover.Status, steps []swit
 			if ahead, _ := step.Distance(); ahead > 0 {
 				to = status.New
 				checked.Preconditions = append(known.compared(step.Rule),
-					precondition(needOnePhase, ahead == 1, "phases ahead at once: %d (limit 1)", ahead), g.credentials(), g.offsets())
+					precondition(needOnePhase, ahead == 1, "phases ahead at once: %d (limit 1)", ahead), g.credentials(), g.ids(step))
 			}
 			checked.Preconditions = append(append(checked.Preconditions, known.probes...), g.callers(to))
 			checked.Confirm = confirmations(step, status)
@@ -152,12 +152,12 @@ func (g *Gate) credentials() Precondition {
 	return precondition(needCredentials, !g.OtherKeys, "%s", value)
 }
 
-// offsets is the precondition that the old tracker does not reach the ids of objects of the new one.
-func (g *Gate) offsets() Precondition {
-	if g.NearOffset == nil {
+// ids is the precondition that no id comes to mean two objects.
+func (g *Gate) ids(step switchover.Step) Precondition {
+	if g.IDProblem == nil {
 		return precondition(needIDs, true, "no ids are translated")
 	}
-	problem := g.NearOffset()
+	problem := g.IDProblem(step.To.Writes.New() || step.Rule.Replicate)
 	return precondition(needIDs, problem == "", "%s", cmp.Or(problem, "ids of the old tracker are below the offset"))
 }
 

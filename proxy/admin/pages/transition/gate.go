@@ -25,7 +25,7 @@ type Switchover interface {
 	Revive(ctx context.Context, actor, reason string) error
 }
 
-// Gate checks preconditions. All fields but NearOffset are required.
+// Gate checks preconditions. All fields but IDProblem are required.
 type Gate struct {
 	Switchover Switchover
 	// Report returns what the comparison has found.
@@ -36,8 +36,9 @@ type Gate struct {
 	Callers map[string]upstream.Caller
 	// Probe makes a read of a tracker for a caller.
 	Probe func(ctx context.Context, tracker string, caller upstream.Caller) error
-	// NearOffset returns a problem where ids of the old tracker come near the offset, empty for none. Nil where ids are not translated.
-	NearOffset func() string
+	// IDProblem returns what is wrong with the translation of ids, empty for nothing, where both trackers get writes or only one does. Nil where ids
+	// are not translated.
+	IDProblem func(bothWrite bool) string
 	// Missing lists the callers that were seen without a key at a tracker.
 	Missing func(tracker string) []string
 	// Journal returns the state of the journal, nil where nothing is recorded.

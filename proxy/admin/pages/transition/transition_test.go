@@ -121,7 +121,7 @@ func TestEveryPreconditionRefuses(t *testing.T) {
 		{"errors", "errors", transition.StateFails, "10 of 9,000", false, reporting(func(r *verdict.Report) { r.Overall.Failed = 10 })},
 		{"unstable responses", "stability", transition.StateFails, "11 of 9,000", false, reporting(func(r *verdict.Report) { r.Overall.Unstable = 11 })},
 		{"other keys", "credentials", transition.StateFails, "other keys", false, func(g *transition.Gate) { g.OtherKeys = true }},
-		{"ids that come near the offset", "ids", transition.StateFails, "flag 99", false, func(g *transition.Gate) { g.NearOffset = func() string { return "flag 99" } }},
+		{"ids that come near the offset", "ids", transition.StateFails, "flag 99", false, func(g *transition.Gate) { g.IDProblem = func(bool) string { return "flag 99" } }},
 		{"a tracker that is away", "trackers", transition.StateFails, "after gives no valid response", false, refusing("after", false, away)},
 		{"a key that is refused", "keys", transition.StateFails, "after refuses the key of robot with code 306", false, refusing("after", true, badKey)},
 		{"a caller without a key", "keys", transition.StateFails, "robot has no key at after", false, refusing("after", true, noKey)},
