@@ -78,7 +78,7 @@ func (c *Canary) findings(j *job, confirmed []compare.Difference, kind string) [
 	for signature, same := range bySignature {
 		f := &state.Sighting{Finding: state.Finding{
 			Signature: signature, Operation: j.operation, Class: string(same[0].Class), Path: same[0].Path,
-			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(j, same[0]), Scopes: []state.Scope{scope},
+			Kind: kind, Count: 1, First: at, Last: at, Note: c.note(same[0]), Scopes: []state.Scope{scope},
 		}}
 		if same[0].Unstable {
 			f.Kind = verdict.KindUnstable
@@ -133,7 +133,7 @@ func (c *Canary) excerpt(value jsontext.Value, path string) jsontext.Value {
 }
 
 // note says what differs, and why the candidate may hold something else.
-func (c *Canary) note(j *job, d compare.Difference) string {
+func (c *Canary) note(d compare.Difference) string {
 	notes := []string{d.Class.Means()}
 	if kind := d.Kind(); kind != "" {
 		notes[0] = strings.TrimSuffix(notes[0], ".") + " (" + kind + ")."
