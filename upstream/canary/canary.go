@@ -1,7 +1,6 @@
 package canary
 
 import (
-	"cmp"
 	"context"
 	cryptorand "crypto/rand"
 	"sync"
@@ -62,9 +61,9 @@ func New(options Options) *Canary {
 		slots:    make(chan struct{}, options.Workers),
 		noise:    newNoise(), seen: writes.NewSeen(),
 	}
-	c.options.Latency.Least = cmp.Or(options.Latency.Least, minPairs)
+	c.options.Latency.Least = minPairs
 	c.rules, _ = compare.NewRules(options.Equivalences, time.Now()) // the configuration has reported problems
-	c.recorder = newRecorder(&c.options, c.forget)
+	c.recorder = &recorder{options: &c.options, forget: c.forget, batch: newBatch(), speeds: map[mapping.Operation]*speeds{}}
 	c.SetSampling(options.Sampling)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	c.running.Go(c.keepRecords)

@@ -73,10 +73,6 @@ func newBatch() batch {
 	return batch{tallies: map[mapping.Operation]state.Tally{}, findings: map[string]*state.Sighting{}, uses: map[string]state.RuleUse{}}
 }
 
-func newRecorder(options *Options, forget func()) *recorder {
-	return &recorder{options: options, forget: forget, batch: newBatch(), speeds: map[mapping.Operation]*speeds{}}
-}
-
 // count adds to the tally of an operation, which belongs to the minute in which it began.
 func (b *batch) count(more state.Tally) {
 	more.At = time.Now().UTC()

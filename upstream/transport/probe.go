@@ -44,11 +44,6 @@ func newProber(s *Stack) *prober {
 	return p
 }
 
-func (p *prober) close() {
-	p.cancel()
-	p.all.Wait()
-}
-
 // failing reports whether probes fail and no call has succeeded since.
 func (p *prober) failing() bool { return p.failures.Load() >= probesToOpen }
 
