@@ -2,7 +2,6 @@ package admin
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -123,8 +122,8 @@ func (r registry) histogram(name, help string, labels ...string) *prometheus.His
 }
 
 // onScrape adds a gauge that read gives at each scrape.
-func (r registry) onScrape(name, help string, read func() int) error {
-	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) }))
+func (r registry) onScrape(name, help string, read func() int) {
+	promauto.With(r).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read()) })
 }
 
 // statusClass returns the first digit of a status, such as 2xx, or one of two words where there was no response.
@@ -183,31 +182,27 @@ func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 }
 
 // Limiter shows the load of a tracker. Each scrape calls read. It is called once per tracker and process.
-func (m *Metrics) Limiter(tracker string, read func() transport.Load) error {
+func (m *Metrics) Limiter(tracker string, read func() transport.Load) {
 	for _, operation := range append(mapping.Operations(), proxy.OpPassthrough) {
 		m.unknown.WithLabelValues(tracker, string(operation)) // before the first one, for its alert
 	}
 	r := registry{prometheus.WrapRegistererWith(prometheus.Labels{"tracker": tracker}, m.registry)}
-	return errors.Join(
-		r.onScrape("tracker_calls_in_use", "Calls under way.", func() int { return read().InUse }),
-		r.onScrape("tracker_call_slots", "Calls that may be under way at once.", func() int { return read().Slots }),
-		r.onScrape("tracker_calls_waiting", "Calls that wait for their turn.", func() int { return read().Waiting }),
-		r.Register(prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: "tracker_calls_shed_total", Help: "Calls refused because the tracker was busy."},
-			func() float64 { return float64(read().Shed) })),
-	)
+	r.onScrape("tracker_calls_in_use", "Calls under way.", func() int { return read().InUse })
+	r.onScrape("tracker_call_slots", "Calls that may be under way at once.", func() int { return read().Slots })
+	r.onScrape("tracker_calls_waiting", "Calls that wait for their turn.", func() int { return read().Waiting })
+	promauto.With(r).NewCounterFunc(
+		prometheus.CounterOpts{Name: "tracker_calls_shed_total", Help: "Calls refused because the tracker was busy."},
+		func() float64 { return float64(read().Shed) })
 }
 
 // Connections shows the open connections of clients, and how many of them have a request. Each scrape calls read. It is called at
 // most once.
-func (m *Metrics) Connections(read func() (open, busy int)) error {
-	return errors.Join(
-		m.registry.onScrape("client_connections", "Open connections of clients.", func() int { open, _ := read(); return open }),
-		m.registry.onScrape("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", func() int {
-			_, busy := read()
-			return busy
-		}),
-	)
+func (m *Metrics) Connections(read func() (open, busy int)) {
+	m.registry.onScrape("client_connections", "Open connections of clients.", func() int { open, _ := read(); return open })
+	m.registry.onScrape("requests_in_flight", "Requests of clients under way, without cached reads of the fast path.", func() int {
+		_, busy := read()
+		return busy
+	})
 }
 
 // Build shows the version of the program and of Go. It is called at most once.
@@ -225,11 +220,11 @@ func (m *Metrics) Reloaded(err error) {
 }
 
 // CanaryQueue shows the number of waiting comparisons. Each scrape calls read. It is called at most once.
-func (m *Metrics) CanaryQueue(read func() int) error {
+func (m *Metrics) CanaryQueue(read func() int) {
 	for _, operation := range mapping.Operations() {
 		m.comparisons.WithLabelValues(string(operation), string(canary.OutcomeConfirmed)) // before the first one, for its alert
 	}
-	return m.registry.onScrape("canary_queue", "Comparisons that wait for their turn.", read)
+	m.registry.onScrape("canary_queue", "Comparisons that wait for their turn.", read)
 }
 
 // CacheRead counts a read of flag types by its outcome, such as local, redis, stale, miss or bypass.
@@ -339,7 +334,5 @@ func number(condition bool) float64 {
 // SpansSent counts spans that the collector took.
 func (m *Metrics) SpansSent(n int) { m.spans.WithLabelValues().Add(float64(n)) }
 
-// SpansDropped counts spans that never reached the collector, by one word that gives the reason.
-func (m *Metrics) SpansDropped(reason string, n int) {
-	m.spansDropped.WithLabelValues(reason).Add(float64(n))
-}
+// SpansDropped counts spans that could not be sent to the collector.
+func (m *Metrics) SpansDropped(n int) { m.spansDropped.WithLabelValues("not-sent").Add(float64(n)) }

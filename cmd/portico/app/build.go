@@ -66,7 +66,8 @@ func (s *Service) Build(ctx context.Context, cfg config.Config, needRestart ...s
 		rt.close()
 		return nil, err
 	}
-	return rt, s.adopt(rt)
+	s.adopt(rt)
+	return rt, nil
 }
 
 // build opens the components in the order in which they need each other. What may fail comes before what changes shared resources.

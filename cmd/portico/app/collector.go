@@ -79,7 +79,7 @@ func (c *collector) UploadTraces(ctx context.Context, batch []*tracepb.ResourceS
 			c.logger.Info("traces are sent again")
 		}
 	} else {
-		c.metrics.SpansDropped("not-sent", spans)
+		c.metrics.SpansDropped(spans)
 		if !c.failing {
 			c.logger.Warn("traces cannot be sent; they are dropped and counted", "cause", err)
 		}

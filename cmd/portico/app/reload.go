@@ -47,12 +47,12 @@ func (r *resources) now() *Runtime {
 }
 
 // adopt makes a runtime the current one, and closes the former one after its last request.
-func (r *resources) adopt(rt *Runtime) (err error) {
+func (r *resources) adopt(rt *Runtime) {
 	former := r.now()
 	for label, stack := range rt.stacks {
 		held := former.stacks[label]
 		if held == nil {
-			err = errors.Join(err, r.metrics.Limiter(label, func() transport.Load { return r.now().stacks[label].Limiter.Load() }))
+			r.metrics.Limiter(label, func() transport.Load { return r.now().stacks[label].Limiter.Load() })
 		}
 		if held != stack {
 			r.metrics.Breaker(label, "read", stack.Reads.State())
@@ -65,13 +65,12 @@ func (r *resources) adopt(rt *Runtime) (err error) {
 		}
 	}
 	if former.Canary == nil && rt.Canary != nil {
-		err = errors.Join(err, r.metrics.CanaryQueue(func() int { return r.now().Canary.Load().Queued }))
+		r.metrics.CanaryQueue(func() int { return r.now().Canary.Load().Queued })
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.current = rt
 	r.leaving.Go(former.close)
-	return err
 }
 
 // release closes the shared resources that only this runtime has used.

@@ -81,9 +81,10 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	clients, operators := s.listeners[0], s.listeners[1]
 	rt, err := s.Build(ctx, s.cfg)
-	if failed := errors.Join(err, s.metrics.Connections(clients.load)); failed != nil {
-		return failed
+	if err != nil {
+		return err
 	}
+	s.metrics.Connections(clients.load)
 	s.logger.Info("listening", "clients", clients.Address(), "operators", operators.Address(),
 		"connections", clients.limit, "tracker", config.RedactURL(s.cfg.Trackers[s.cfg.Primary].URL))
 	if s.Started != nil {
