@@ -43,8 +43,6 @@ type Limiter struct {
 	calm    int           // ticks in a row with fewer calls than Slots
 }
 
-func newLimiter(o LimitOptions) *Limiter { return &Limiter{o: o, slots: o.Slots} }
-
 var (
 	errFull = errors.New("no slot, and the queue is full")
 	errLate = errors.New("no slot in time")

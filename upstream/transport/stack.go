@@ -36,7 +36,7 @@ type Stack struct {
 // New returns a Stack. The caller must Close it.
 func New(o Options) *Stack {
 	o = o.withDefaults()
-	s := &Stack{o: o, Limiter: newLimiter(o.Limit), pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
+	s := &Stack{o: o, Limiter: &Limiter{o: o.Limit, slots: o.Limit.Slots}, pool: newPool(o.Base), paused: newExpiring[[16]byte](maxPaused)}
 	s.budget.stored = retryBurst
 	s.Reads, s.Writes = newBreaker("read", s), newBreaker("write", s)
 	s.prober = newProber(s)
