@@ -42,7 +42,7 @@ type filled struct {
 // forward asks the tracker, together with all reads of the same entry, and uses an old entry if the tracker fails.
 func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Reply, error) {
 	led := false
-	results := c.fills.DoChan(c.flight(r, &found), c.guarded(func() any {
+	results := c.fills.DoChan(c.fillName(r, &found), c.guarded(func() any {
 		led = true
 		return c.lead(ctx, r, found)
 	}))
@@ -77,8 +77,8 @@ func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Rep
 	return c.filledReply(r, &found, out, result.Shared)
 }
 
-// flight names a fill. Reads share a response only if they asked under the same stamp and generation.
-func (c *Cache) flight(r *read, found *lookup) string {
+// fillName names a fill. Reads share a response only if they asked under the same stamp and generation.
+func (c *Cache) fillName(r *read, found *lookup) string {
 	name := c.keys.lease(found.name, found.stamp) + strconv.FormatUint(found.seen.sequence, 10)
 	if r.forced {
 		name += "/" + strconv.FormatUint(rand.Uint64(), 10)

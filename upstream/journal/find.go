@@ -93,13 +93,13 @@ func (s *step) resolve(ctx context.Context, at side) error {
 	if err != nil {
 		return err
 	}
-	unclaimed, doubt, err := s.unclaimed(ctx, shown, fit)
+	unclaimed, uncertain, err := s.unclaimed(ctx, shown, fit)
 	switch {
 	case err != nil:
 		s.again(false, err)
 	case len(unclaimed) == 1:
 		s.entry.Status, s.entry.Reason, s.entry.Made = state.JournalPending, "", laneOf(s.of.kind, unclaimed[0].ID)
-	case len(unclaimed) == 0 && !doubt:
+	case len(unclaimed) == 0 && !uncertain:
 		s.entry.Status, s.entry.Reason = state.JournalRefused, "the target does not have it"
 	default:
 		return undecided
@@ -107,9 +107,9 @@ func (s *step) resolve(ctx context.Context, at side) error {
 	return nil
 }
 
-// unclaimed lists the things that fit a create and that no entry has made. With doubt there are others that it may have made, because the tracker has a
+// unclaimed lists the things that fit a create and that no entry has made. If uncertain, there are others that it may have made, because the tracker has a
 // wrong clock, or has changed what it was sent. An error is that of the store.
-func (s *step) unclaimed(ctx context.Context, shown, fit []thing) (list []thing, doubt bool, err error) {
+func (s *step) unclaimed(ctx context.Context, shown, fit []thing) (list []thing, uncertain bool, err error) {
 	for _, one := range shown {
 		fits, early := hasID(fit, one.ID), one.before(s.entry.Begun)
 		if !fits && (early || one.madeAt() == "") {
@@ -123,8 +123,8 @@ func (s *step) unclaimed(ctx context.Context, shown, fit []thing) (list []thing,
 		case fits && !early:
 			list = append(list, one)
 		default:
-			doubt = true
+			uncertain = true
 		}
 	}
-	return list, doubt, nil
+	return list, uncertain, nil
 }

@@ -325,7 +325,7 @@ const (
 func name(text string) string { return bounded(text, maxName) }
 
 // bounded is a text that both databases take: PostgreSQL refuses NUL and what is not UTF-8.
-func bounded(text string, most int) string {
-	text = strings.ToValidUTF8(text[:min(len(text), most)], "\ufffd")
+func bounded(text string, limit int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), limit)], "\ufffd")
 	return strings.ReplaceAll(text, "\x00", "\ufffd")
 }

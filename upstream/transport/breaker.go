@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sony/gobreaker/v2"
@@ -96,7 +97,7 @@ type admission struct {
 	report   func(error) // of a trial; nil for other calls
 	deadline *time.Timer // of a trial
 	header   bool        // the response header is here
-	booked   bool        // its result
+	booked   atomic.Bool // its result
 }
 
 var (
@@ -243,10 +244,10 @@ func (b *Breaker) headerReceived(a *admission, status int) {
 
 // finish books the result of a call, once. The reason is empty for a success.
 func (b *Breaker) finish(a *admission, reason Reason) {
-	first, current, repeated := b.end(a, reason)
-	if !first {
+	if a.booked.Swap(true) {
 		return
 	}
+	current, repeated := b.end(a, reason)
 	var result error
 	switch {
 	case reason == "":
@@ -267,15 +268,11 @@ func (b *Breaker) finish(a *admission, reason Reason) {
 	}
 }
 
-// end takes a call out of those under way. It reports whether this is its first end, whether the breaker is in the state in which it let the call
-// through, and whether the target of the call has failed before within the window.
-func (b *Breaker) end(a *admission, reason Reason) (first, current, repeated bool) {
+// end takes a call out of those under way. It reports whether the breaker is still in the state in which it let the call through, and whether the
+// target of the call has failed before within the window.
+func (b *Breaker) end(a *admission, reason Reason) (current, repeated bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if a.booked {
-		return false, false, false
-	}
-	a.booked = true
 	delete(b.waiting, a)
 	if a.deadline != nil {
 		a.deadline.Stop()
@@ -291,7 +288,7 @@ func (b *Breaker) end(a *admission, reason Reason) (first, current, repeated boo
 	if reason.failed() && current && !repeated {
 		b.reason = reason
 	}
-	return true, current, repeated
+	return current, repeated
 }
 
 // discounts reports whether the failures of one target may count once only: there is other evidence of how the tracker is.
