@@ -257,7 +257,7 @@ func TestEachClassHasARow(t *testing.T) {
 	if slices.Sort(documented); fmt.Sprint(documented) != fmt.Sprint(Classes()) {
 		t.Errorf("docs/explanation/comparison.md lists the classes\n%v, and there are\n%v", documented, Classes())
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), "difference.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
