@@ -81,7 +81,7 @@ func (d dryLocator) lookup(format string, args ...any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.Lookups = append(d.Lookups, fmt.Sprintf(format, args...)+", asked of "+d.tracker)
-	return tryLater("Nothing is looked up here.", nil)
+	return mapping.TryLater(mapping.ReasonSwitchover, nil, "Nothing is looked up here.")
 }
 
 // Bug implements Locator.
