@@ -131,10 +131,3 @@ func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }
-
-// busy refuses a request that may be sent again after a while.
-func busy(code int, reason mapping.Reason, wait time.Duration, message string) *mapping.Error {
-	failed := mapping.NewError(code, reason, "%s", message)
-	failed.RetryAfter = wait
-	return failed
-}

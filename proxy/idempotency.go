@@ -160,8 +160,9 @@ func (rc *requestContext) once(call upstream.Call) (*mapping.Document, error) {
 	case before.Content != digest:
 		return nil, mapping.NewError(mapping.CodeKeyMismatch, reasonKeyMismatch, "This Idempotency-Key was used for another request already.")
 	case before.Running:
-		return nil, busy(mapping.CodeKeyRunning, reasonKeyRunning, time.Second,
-			"The first request with this Idempotency-Key is still being carried out.")
+		running := mapping.NewError(mapping.CodeKeyRunning, reasonKeyRunning, "The first request with this Idempotency-Key is still being carried out.")
+		running.RetryAfter = time.Second
+		return nil, running
 	}
 	rc.Header().Set(headerReplayed, "true")
 	if before.Failed != nil {

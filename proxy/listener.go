@@ -75,15 +75,13 @@ func (c *conn) NetConn() net.Conn { return c.Conn }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
-	if c.responded.Swap(true) {
-		return c.Conn.Write(p)
+	if !c.responded.Swap(true) {
+		if status, plain := plainError(p); plain {
+			_ = c.SetReadDeadline(time.Now().Add(maxRefusedBody))
+			return len(p), c.refuse(c.Conn, status)
+		}
 	}
-	status, plain := plainError(p)
-	if !plain {
-		return c.Conn.Write(p)
-	}
-	_ = c.SetReadDeadline(time.Now().Add(maxRefusedBody))
-	return len(p), c.refuse(c.Conn, status)
+	return c.Conn.Write(p)
 }
 
 // CloseWrite lets net/http end its side of the connection first.

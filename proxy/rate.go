@@ -107,7 +107,9 @@ func (rc *requestContext) admit() error {
 	}
 	wait, unproven := rc.server.rates.take(time.Now(), rc.caller)
 	if rc.unproven = unproven; wait > 0 {
-		return busy(mapping.CodeRateLimited, mapping.ReasonRateLimited, wait, "There were too many calls of this caller. Ask again later.")
+		limited := mapping.NewError(mapping.CodeRateLimited, mapping.ReasonRateLimited, "There were too many calls of this caller. Ask again later.")
+		limited.RetryAfter = wait
+		return limited
 	}
 	return nil
 }

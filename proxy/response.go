@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"math"
 	"net/http"
@@ -56,7 +57,7 @@ func negotiate(header http.Header) representation {
 		return representation{contentType: typeJSON}
 	}
 	best, highest, weight := offered[0], math.Inf(-1), 1.0
-	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
+	for part := range items(accept) {
 		name := acceptName.FindString(part)
 		if name == "" {
 			continue
@@ -161,11 +162,13 @@ func (w *recorder) endBody() {
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// items are those of a header that is a list, in one line or in several.
+func items(lines []string) iter.Seq[string] { return strings.SplitSeq(strings.Join(lines, ","), ",") }
+
 // wantsFresh reports whether a client asks for a response that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).
 func wantsFresh(header http.Header) bool {
-	asked := strings.Join(slices.Concat(header["Cache-Control"], header["Pragma"]), ",")
-	for directive := range strings.SplitSeq(strings.ToLower(asked), ",") {
-		switch strings.TrimSpace(directive) {
+	for directive := range items(slices.Concat(header["Cache-Control"], header["Pragma"])) {
+		switch strings.ToLower(strings.TrimSpace(directive)) {
 		case "no-cache", "no-store", "max-age=0":
 			return true
 		}
@@ -281,7 +284,7 @@ func matches(header http.Header, etag string) bool {
 	if bare == "" {
 		return false
 	}
-	for item := range strings.SplitSeq(strings.Join(header["If-None-Match"], ","), ",") {
+	for item := range items(header["If-None-Match"]) {
 		item = strings.TrimPrefix(strings.TrimSpace(item), "W/")
 		if item == "*" || strings.Trim(item, `"`) == bare {
 			return true

@@ -50,14 +50,12 @@ func (rc *requestContext) setPath(path string) {
 	if target.Base == nil {
 		return
 	}
-	if base := target.basePath(); base != "" {
-		if rest, ours := target.belowBase(path); ours {
-			rc.path, rc.prefix = rest, base
-		}
-		return
+	base := target.basePath()
+	if rest, ours := target.belowBase(path); ours {
+		rc.path, rc.prefix = rest, base
 	}
 	// Dialect may have to ask the tracker, so paths that cannot be meant do not wait for that.
-	if target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 && !strings.Contains(path, "%") {
+	if base != "" || target.Dialect == nil || isREST(path) || strings.Count(path, "/") < 2 && !strings.Contains(path, "%") {
 		return
 	}
 	below := target.Dialect(rc.r.Context()).Below()

@@ -202,9 +202,7 @@ func (s *step) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.of.content != nil {
-		defer s.of.content.Close() // nothing is lost
-	}
+	defer s.of.content.Close() // which does nothing without a content, and loses nothing
 	return do(ctx, at)
 }
 

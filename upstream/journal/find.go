@@ -85,11 +85,11 @@ func (s *step) resolve(ctx context.Context, at side) error {
 	if errors.Is(err, errNoPlace) {
 		return undecided
 	}
-	var fit []thing
-	if err == nil {
-		shown = from(shown, s.entry.Begun.Add(-maxSkew))
-		fit, err = s.of.matches(ctx, at, slices.Clone(shown))
+	if err != nil {
+		return err
 	}
+	shown = from(shown, s.entry.Begun.Add(-maxSkew))
+	fit, err := s.of.matches(ctx, at, slices.Clone(shown))
 	if err != nil {
 		return err
 	}

@@ -59,11 +59,10 @@ func (s *Settings) seal(e *state.JournalEntry, of operation) error {
 		kept.Content = string(text)
 	}
 	text, err := json.Marshal(kept)
-	if err != nil {
-		return err
+	if err == nil {
+		e.Request = s.Keys.seal(text, e.Lane)
 	}
-	e.Request = s.Keys.seal(text, e.Lane)
-	return nil
+	return err
 }
 
 // open reads the request of an entry. The caller closes its content.

@@ -90,10 +90,7 @@ func (s spool) remove(name string) error {
 
 // orphans lists old files, which belong to no entry unless the store says so.
 func (s spool) orphans() (names []string) {
-	files, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil
-	}
+	files, _ := os.ReadDir(s.dir) // what cannot be read may be the next time
 	for _, file := range files {
 		info, err := file.Info()
 		if err == nil && strings.HasSuffix(file.Name(), spoolSuffix) && time.Since(info.ModTime()) > orphanAge {

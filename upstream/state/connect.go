@@ -32,14 +32,12 @@ var errScheme = errors.New(`it is neither "sqlite:FILE" nor "postgres://USER:PAS
 func connect(dsn string) (*Store, error) {
 	s := &Store{now: time.Now}
 	path, config, err := parse(dsn)
-	switch {
-	case err != nil:
-		return nil, err
-	case config != nil:
+	if config != nil {
 		s.connectPostgres(config)
-		return s, nil
+	} else if err == nil {
+		err = s.connectSQLite(path)
 	}
-	return s, s.connectSQLite(path)
+	return s, err
 }
 
 // Check returns what is wrong with an address as far as that can be known without touching the database.
@@ -123,7 +121,7 @@ func (s *Store) lost() error {
 	if s.file == nil {
 		return nil
 	}
-	if found, err := os.Stat(s.path); err != nil || !os.SameFile(found, s.file) {
+	if found, _ := os.Stat(s.path); !os.SameFile(found, s.file) { // nil is another one
 		return errors.New("the file of the database was removed or replaced; restore it and start Portico again")
 	}
 	return nil

@@ -19,9 +19,9 @@ const (
 // already, claimed is false and known is what the store has of it. The caller ends its claim with
 // EndCreate; a process that dies before it does leaves a create that is Running.
 func (s *Store) BeginCreate(ctx context.Context, fingerprint, content [sha256.Size]byte) (known upstream.IdempotencyRecord, claimed bool, err error) {
-	now, prune := s.now(), s.pruneDue()
+	now := s.now()
 	err = s.write(ctx, "claiming a create", func(tx *session) {
-		if prune { // what has expired and, of what is not running, the oldest that are too many
+		if s.pruneDue() { // what has expired and, of what is not running, the oldest that are too many
 			tx.exec("DELETE FROM portico_creates WHERE begun_at <= ?", now.Add(-upstream.IdempotencyTime))
 			tx.exec(`DELETE FROM portico_creates WHERE running = 0 AND begun_at <
 				(SELECT begun_at FROM portico_creates ORDER BY begun_at DESC LIMIT 1 OFFSET ?)`, maxCreates-1)
@@ -61,12 +61,11 @@ func (s *Store) EndCreate(ctx context.Context, fingerprint [sha256.Size]byte, ou
 func (s *Store) pruneDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
-	late := now.Sub(s.createsPruned) >= createPrune
-	if late {
+	if now := s.now(); now.Sub(s.createsPruned) >= createPrune {
 		s.createsPruned = now
+		return true
 	}
-	return late
+	return false
 }
 
 // Secret gives random bytes for a purpose. They are made when they are first asked

@@ -32,7 +32,7 @@ type IDKey struct {
 
 // Keys are the two keys that select the pair.
 func (p IDPair) Keys() []IDKey {
-	return []IDKey{{Kind: p.Kind, ID: p.Client}, {Kind: p.Kind, Side: p.Side, ID: p.Native}}
+	return []IDKey{{p.Kind, "", p.Client}, {p.Kind, p.Side, p.Native}}
 }
 
 // IDConflictError says that a pair contradicts one that is kept.
@@ -58,8 +58,7 @@ func (s *session) addIDs(pairs []IDPair) {
 		for _, p := range some {
 			args = append(args, p.Kind, p.Client, p.Side, p.Native)
 		}
-		made := s.exec("INSERT INTO portico_ids (kind, client, side, native) VALUES "+repeated("(?, ?, ?, ?)", len(some))+" ON CONFLICT DO NOTHING", args...)
-		if int(made) < len(some) {
+		if int(s.exec("INSERT INTO portico_ids (kind, client, side, native) VALUES "+repeated("(?, ?, ?, ?)", len(some))+" ON CONFLICT DO NOTHING", args...)) < len(some) {
 			s.contradicted(some)
 		}
 	}

@@ -175,17 +175,17 @@ func (s *Store) PutJournal(ctx context.Context, e JournalEntry, from JournalStat
 		// An attempt may have begun since e was read.
 		e.Attempt = one[[]byte](tx, "SELECT attempt FROM portico_journal WHERE seq = ?"+tx.forUpdate, e.Seq)
 		if from == JournalParked && e.Status == JournalPending && e.Operation == mapping.OpUpdateAttachments {
-			later := list[int64](tx, "SELECT seq FROM portico_journal WHERE lane = ? AND seq > ? AND target = ? AND status <> 'refused' LIMIT 1", e.Lane, e.Seq, e.Receiver)
-			if len(later) > 0 {
-				tx.fail(&OvertakenError{later[0]})
+			for _, later := range list[int64](tx, "SELECT seq FROM portico_journal WHERE lane = ? AND seq > ? AND target = ? AND status <> 'refused' LIMIT 1", e.Lane, e.Seq, e.Receiver) {
+				tx.fail(&OvertakenError{later})
 			}
 		}
 		if tx.putEntry(&e, from, s.now()) == 0 {
 			tx.fail(ErrNotFound)
 		}
 		if e.Status == JournalSkipped {
-			skipped := fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane)
-			tx.addLoss(JournalLoss{Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, What: skipped, Entries: 1}, s.now())
+			tx.addLoss(JournalLoss{
+				Receiver: e.Receiver, Rule: e.Rule, Kind: LossSkipped, Entries: 1, What: fmt.Sprintf("entry %d: %s of %s", e.Seq, e.Operation, e.Lane),
+			}, s.now())
 		}
 	})
 }

@@ -15,10 +15,9 @@ var errHeld = errors.New("another process has the lease")
 // take takes leases that are free, or that the holder has already, for a time. It fails with errHeld unless it gets all of them.
 func (s *session) take(names []string, holder string, lasts time.Duration) {
 	for _, each := range names {
-		made := s.exec(`INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, `+s.clock+` + ?)
+		if s.exec(`INSERT INTO portico_leases (name, holder, until_at) VALUES (?, ?, `+s.clock+` + ?)
 			ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, until_at = excluded.until_at
-			WHERE portico_leases.until_at <= `+s.clock+` OR portico_leases.holder = excluded.holder`, name(each), holder, lasts)
-		if made == 0 {
+			WHERE portico_leases.until_at <= `+s.clock+` OR portico_leases.holder = excluded.holder`, name(each), holder, lasts) == 0 {
 			s.fail(errHeld)
 		}
 	}

@@ -49,11 +49,11 @@ func (c *preparedConn) Prepare(query string) (driver.Stmt, error) {
 
 // Close implements driver.Conn.
 func (c *preparedConn) Close() error {
-	var errs []error
+	var err error
 	for _, statement := range c.statements {
-		errs = append(errs, statement.Close())
+		err = errors.Join(err, statement.Close())
 	}
-	return errors.Join(append(errs, c.reusableConn.Close())...)
+	return errors.Join(err, c.reusableConn.Close())
 }
 
 // preparedStmt stays open until its connection is closed.

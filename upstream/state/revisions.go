@@ -31,15 +31,11 @@ func (s *Store) Revise(ctx context.Context, expected int64, next Revision, actio
 	}
 	revised := Record{Actor: next.Actor, Action: action, Reason: next.Reason, Subject: fmt.Sprintf("version %d", next.Version), Detail: next.Table}
 	err := s.record(ctx, "revising the rules", revised, func(tx *session) {
-		var made int64
-		if tx.current().Version == expected {
-			// Of two at once, PostgreSQL has the second wait for the first's key and then do
-			// nothing. In SQLite the second waits before it reads.
-			made = tx.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
-				VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
-				next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At)
-		}
-		if made == 0 {
+		// Of two at once, PostgreSQL has the second wait for the first's key and then do
+		// nothing. In SQLite the second waits before it reads.
+		if tx.current().Version != expected || tx.exec(`INSERT INTO portico_revisions (version, base, source, content, actor, reason, at)
+			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+			next.Version, next.Base, next.Source, next.Table, next.Actor, next.Reason, next.At) == 0 {
 			tx.fail(&ConflictError{Present: tx.current()})
 		}
 		tx.exec("DELETE FROM portico_revisions WHERE version <= ?", next.Version-maxRevisions)

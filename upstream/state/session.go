@@ -284,9 +284,8 @@ func (s *Store) locked(ctx context.Context) (*sql.Tx, error) {
 
 // busy reports whether another connection has a lock of SQLite.
 func busy(err error) bool {
-	const busyCode = 5
 	failed, ok := errors.AsType[*sqlite.Error](err)
-	return ok && failed.Code()&0xff == busyCode
+	return ok && failed.Code()&0xff == 5 // SQLITE_BUSY
 }
 
 // failed wraps the error of something that was tried.

@@ -29,7 +29,7 @@ type Decision struct{ Kind, Text string }
 // Replace changes settings so that the rules are those of table, and everything else is the DryRun.
 func (d *DryRun) Replace(settings *Settings, table Table) {
 	d.table = table
-	settings.Table, settings.Shadow, settings.Journal, settings.Observer.Routed = table, dryShadow{d}, dryJournal{}, d.routed
+	settings.Table, settings.Shadow, settings.Journal, settings.Observer.Routed = table, dryComponents{d}, dryComponents{d}, d.routed
 	for name := range settings.Locate {
 		settings.Locate[name] = dryLocator{d, name}
 	}
@@ -50,28 +50,25 @@ func (d *DryRun) decided(kind, text string) {
 	d.Decisions = append(d.Decisions, Decision{kind, text})
 }
 
-// dryShadow is the upstream.Shadow of a DryRun.
-type dryShadow struct{ *DryRun }
+// dryComponents are the upstream.Shadow and the Journal of a DryRun.
+type dryComponents struct{ *DryRun }
 
 // Answered implements upstream.Shadow.
-func (d dryShadow) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call, sides upstream.Sides, response upstream.Response) *mapping.Document {
+func (d dryComponents) Answered(_ context.Context, _ upstream.Caller, _ upstream.Call, sides upstream.Sides, response upstream.Response) *mapping.Document {
 	d.decided("compared", sides.Compared+", by the sample of canary")
 	return response.Document
 }
 
 // Wrote implements upstream.Shadow.
-func (dryShadow) Wrote(upstream.Call) {}
-
-// dryJournal is the Journal of a DryRun.
-type dryJournal struct{}
+func (dryComponents) Wrote(upstream.Call) {}
 
 // Begin implements Journal.
-func (dryJournal) Begin(context.Context, journal.Intent) (journal.Done, error) {
+func (dryComponents) Begin(context.Context, journal.Intent) (journal.Done, error) {
 	return func(context.Context, upstream.Response) {}, nil
 }
 
 // Last implements Journal.
-func (dryJournal) Last() *journal.Status { return nil }
+func (dryComponents) Last() *journal.Status { return nil }
 
 // dryLocator is the Locator of a DryRun for one tracker.
 type dryLocator struct {
@@ -84,7 +81,7 @@ func (d dryLocator) lookup(format string, args ...any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.Lookups = append(d.Lookups, fmt.Sprintf(format, args...)+", asked of "+d.tracker)
-	return tryLater("Nothing is looked up here.", nil)
+	return mapping.TryLater(mapping.ReasonSwitchover, nil, "Nothing is looked up here.")
 }
 
 // Bug implements Locator.

@@ -43,8 +43,3 @@ func unplaced(o object, refusal error) error {
 	err.Err = refusal
 	return err
 }
-
-// tryLater is the error of a write that may succeed in a moment.
-func tryLater(message string, cause error) error {
-	return mapping.TryLater(mapping.ReasonSwitchover, cause, message)
-}

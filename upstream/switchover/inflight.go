@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"portico/mapping"
 	"portico/upstream"
 )
 
@@ -86,7 +87,7 @@ func (s *Switchover) begin(ctx context.Context, info *callInfo, call *upstream.C
 		select {
 		case <-info.current.Done():
 		case <-patient.Done():
-			return nil, tryLater("This write is being moved to the other tracker; nothing was changed. Try again.", patient.Err())
+			return nil, mapping.TryLater(mapping.ReasonSwitchover, patient.Err(), "This write is being moved to the other tracker; nothing was changed. Try again.")
 		}
 	}
 }
@@ -98,5 +99,6 @@ func (s *Switchover) mayWrite(info *callInfo) error {
 	if info.killed != nil || s.now().Before(alive.until) && !info.begun.Before(alive.since) {
 		return nil
 	}
-	return tryLater("Portico does not reach its store, or did not for a while, and another process may have moved this write to the other tracker; nothing was changed. Try again.", nil)
+	return mapping.TryLater(mapping.ReasonSwitchover, nil,
+		"Portico does not reach its store, or did not for a while, and another process may have moved this write to the other tracker; nothing was changed. Try again.")
 }

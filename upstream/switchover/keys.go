@@ -37,7 +37,8 @@ func (k Keys) For(caller upstream.Caller) (upstream.Caller, error) {
 	case k.Credentials == CredentialsService && k.ForAll:
 		key = k.ServiceKey
 	case k.RefuseLogins && (isLogin || have.LoginCookies()):
-		return upstream.Caller{}, k.refuse(upstream.ReasonLoginRefused, "Tracker %s takes API keys only here: no login, token or login cookie is sent to it.")
+		return upstream.Caller{}, mapping.NewError(mapping.CodeLoginRequired, upstream.ReasonLoginRefused,
+			"Tracker %s takes API keys only here: no login, token or login cookie is sent to it.", k.Tracker)
 	case isLogin || k.Forwards():
 		return caller, nil
 	case k.Credentials == CredentialsMapped:
@@ -49,7 +50,8 @@ func (k Keys) For(caller upstream.Caller) (upstream.Caller, error) {
 		if k.Missing != nil {
 			k.Missing(caller)
 		}
-		return upstream.Caller{}, k.refuse(upstream.ReasonNoMappedKey, "This caller has no key at tracker %s, so nothing was sent.")
+		return upstream.Caller{}, mapping.NewError(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
+			"This caller has no key at tracker %s, so nothing was sent.", k.Tracker)
 	}
 	caller.Credentials = upstream.Credentials{APIKey: key}
 	return caller, nil
@@ -68,8 +70,4 @@ func (k Keys) ForComparison(caller upstream.Caller) (upstream.Caller, bool) {
 	byCookies := have.LoginCookies() && (have.Login == "" || have.Password == "") && have.Token == ""
 	have.Cookies, have.PageToken = "", ""
 	return caller, err == nil && !byCookies
-}
-
-func (k Keys) refuse(reason mapping.Reason, format string) error {
-	return mapping.NewError(mapping.CodeLoginRequired, reason, format, k.Tracker)
 }

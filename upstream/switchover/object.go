@@ -125,8 +125,8 @@ func (r *ruleSet) places(scopes mapping.Scopes) []object {
 // appendProduct appends a product and its components that a rule names.
 func (r *ruleSet) appendProduct(all []object, product string) []object {
 	all = append(all, object{kind: typesObject, product: product})
-	for i := range r.source.Rules {
-		if rule := &r.source.Rules[i]; len(rule.Products) == 0 || hasName(rule.Products, product) {
+	for _, rule := range r.source.Rules {
+		if len(rule.Products) == 0 || hasName(rule.Products, product) {
 			for _, component := range rule.Components {
 				all = append(all, object{kind: typesObject, product: product, component: component})
 			}

@@ -24,7 +24,9 @@ func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes
 		if peek {
 			return upstream.ErrNotLocal
 		}
-		s.recall(ctx, info)
+		if uncopied, err := s.ownUncopied(ctx, info); err == nil {
+			s.memory.note(info.identity(), uncopied, true, s.now())
+		}
 	} else if info.killed != nil || s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0 {
 		return nil
 	}
@@ -122,13 +124,6 @@ func (s *Switchover) forgotten(info *callInfo, routes []route, after time.Time) 
 	return !own.recalled.After(after)
 }
 
-// recall remembers which writes of the caller are not copied yet.
-func (s *Switchover) recall(ctx context.Context, info *callInfo) {
-	if writes, err := s.ownUncopied(ctx, info); err == nil {
-		s.memory.note(info.identity(), writes, true, s.now())
-	}
-}
-
 // ownUncopied reads which writes of the caller are not copied yet. Without the store, reads go on.
 func (s *Switchover) ownUncopied(ctx context.Context, info *callInfo) ([]written, error) {
 	writes, err := s.inJournal(ctx, info.label())
@@ -177,8 +172,8 @@ func (s *Switchover) remember(info *callInfo, routes []route, created []object) 
 	}
 	now, to := s.now(), routes[0].side
 	var writes []written
-	for i := range routes {
-		writes = append(writes, written{routes[i].object.remembered(), to, now, routes[i].bugID()})
+	for _, one := range routes {
+		writes = append(writes, written{one.object.remembered(), to, now, one.bugID()})
 	}
 	for _, o := range created {
 		writes = append(writes, written{o, to, now, ofNoBug})

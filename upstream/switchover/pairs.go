@@ -26,10 +26,10 @@ func covers(earlier, later Rule) bool {
 
 // coversAll compares conditions that are lists, member by member. An empty one is no condition.
 func coversAll[T any](earlier, later []T, covers func(a, b T) bool) bool {
-	covered := func(one T) bool {
-		return slices.ContainsFunc(earlier, func(other T) bool { return covers(other, one) })
+	uncovered := func(one T) bool {
+		return !slices.ContainsFunc(earlier, func(other T) bool { return covers(other, one) })
 	}
-	return len(earlier) == 0 || len(later) > 0 && !slices.ContainsFunc(later, func(one T) bool { return !covered(one) })
+	return len(earlier) == 0 || len(later) > 0 && !slices.ContainsFunc(later, uncovered)
 }
 
 func equal[T comparable](a, b T) bool { return a == b }

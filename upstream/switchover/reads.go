@@ -58,7 +58,8 @@ func (s *Switchover) attachments(ctx context.Context, caller upstream.Caller, ca
 	}
 	// The tracker may not have got its copy yet, or just now.
 	if info.uncopied, err = s.inJournal(ctx, "", named...); err != nil {
-		return nil, tryLater("The store of Portico does not respond, so it is not known which tracker has this. Try again.", err)
+		return nil, mapping.TryLater(mapping.ReasonSwitchover, err,
+			"The store of Portico does not respond, so it is not known which tracker has this. Try again.")
 	}
 	return s.attachmentsOnce(ctx, &info, *call.Attachments)
 }

@@ -141,10 +141,11 @@ func open(ctx context.Context, options Options, timing timing) (*Switchover, err
 		names: [2]string{options.Old, options.New}, store: options.Store, timing: timing, memory: newMemory(),
 		inFlight: map[string]int{}, unknown: map[string]time.Time{}, changing: make(chan struct{}, 1), process: processName(),
 	}
-	if err := s.Set(ctx, options.Settings); err != nil {
-		return nil, err
+	err := s.Set(ctx, options.Settings)
+	if err == nil {
+		err = s.beat(ctx)
 	}
-	if err := s.beat(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))

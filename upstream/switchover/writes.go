@@ -189,8 +189,8 @@ func (s *Switchover) decideTypesUpdate(ctx context.Context, info *callInfo, requ
 	}
 	// Types may also apply in products that the caller does not see. Where a rule has one of them written at the
 	// other tracker, half of the change would be a guess. Nothing is known of products that no rule names.
-	for i := range everywhere {
-		if name := everywhere[i].object.product; name != "" && everywhere[i].side != routes[0].side && !hasName(products, name) {
+	for _, one := range everywhere {
+		if name := one.object.product; name != "" && one.side != routes[0].side && !hasName(products, name) {
 			return nil, refuse("It cannot be told to which of two trackers these flag types belong, so nothing was changed. "+
 				"They may apply in product %q, which is written at the other tracker and which the caller does not see.", name)
 		}
