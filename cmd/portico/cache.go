@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,8 +17,8 @@ import (
 func cacheCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	return a.group("cache", "show the cache of a running Portico, or purge it",
-		"Ask a running Portico through its admin listener. show says for each cached response why the\n"+
-			"next read is or is not served from it. purge removes a product, or everything.",
+		`Ask a running Portico through its admin listener. show says for each cached response why the
+next read is or is not served from it. purge removes a product, or everything.`,
 		nil, cacheShowCommand(a), cachePurgeCommand(a))
 }
 
@@ -57,19 +58,17 @@ func renderItems(w io.Writer, found *cachedItems) {
 
 // cachePurgeCommand is portico cache purge.
 func cachePurgeCommand(a *adminClient) *cobra.Command {
-	var product string
-	var c *cobra.Command
-	c = command("purge", "remove a product, or everything", func(ctx context.Context, _ []string) error {
-		path := "/cache/purge"
-		if c.Flags().Changed("product") {
-			path += "?product=" + url.QueryEscape(product)
-		}
-		if path == "/cache/purge?product=" { // an empty variable in a script must not purge everything
-			return usageError("--product is empty")
-		}
+	path := "/cache/purge"
+	c := command("purge", "remove a product, or everything", func(ctx context.Context, _ []string) error {
 		text, err := a.call(ctx, http.MethodPost, path, nil)
 		return printed(a, text, err, line("Purged."))
 	})
-	c.Flags().StringVar(&product, "product", "", "remove the product `P` only")
+	c.Flags().Func("product", "remove the product `P` only", func(product string) error {
+		if product == "" { // an empty variable in a script must not purge everything
+			return errors.New("is empty")
+		}
+		path = "/cache/purge?product=" + url.QueryEscape(product)
+		return nil
+	})
 	return c
 }

@@ -30,10 +30,11 @@ const exitNoVerdict = 3
 func canaryCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("canary", "show findings of the comparison of two trackers, and accept them",
-		"Ask a running Portico through its admin listener. Commands that change something need --actor and --reason,\n"+
-			"except sampling.\n\n"+
-			"Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico\n"+
-			"could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.",
+		`Ask a running Portico through its admin listener. Commands that change something need --actor and --reason,
+except sampling.
+
+Exit codes of verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 when there is no verdict because Portico
+could not be reached. Only PASS is 0. Of the others: 0 it worked, 1 it did not. A wrong command line is 2.`,
 		[]string{"junit"},
 		command("report", "print all findings", func(ctx context.Context, _ []string) error {
 			suffix := map[string]string{"json": "json", "yaml": "json", "junit": "xml"}[a.format]

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"portico/cache"
 	"portico/cmd/portico/config"
 )
 
@@ -55,9 +54,9 @@ func checkCommand(env environment) *cobra.Command {
 			return nil
 		}))
 	})
-	c.Long = "Read the configuration as portico serve does and print all that is wrong with it,\n" +
-		"one line each, as file:line:column: message. JSON and YAML list that too, with the name problem.\n" +
-		"Exit code 1 when it could not start."
+	c.Long = `Read the configuration as portico serve does and print all that is wrong with it,
+one line each, as file:line:column: message. JSON and YAML list that too, with the name problem.
+Exit code 1 when it could not start.`
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().BoolVar(&shown, "print", false, "print the configuration with all defaults, and the origin of each value")
 	c.Flags().BoolVar(&probed, "probe", false, "also talk to the trackers, to Redis and to the store of state, and make and remove a file in blobs.dir and in the spool of the journal")
@@ -99,7 +98,7 @@ func summary(cfg config.Config) []entry {
 		}
 	}
 	cached := "off"
-	if cfg.Cache.Scope != cache.ScopeOff {
+	if cfg.Cache.Scope != "off" {
 		redis := cmp.Or(config.Printable(cfg.Cache.Redis.URL), strings.Join(cfg.Cache.Redis.Addrs, ", "))
 		cached = fmt.Sprintf("Redis %s, shared by %s, fresh for %s", redis, cfg.Cache.Scope, cfg.Cache.TTL)
 	}

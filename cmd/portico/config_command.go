@@ -25,15 +25,15 @@ func configCommand(env environment) *cobra.Command {
 		}
 		return o.config(cfg)
 	})
-	show.Long = "Print the configuration with all defaults, and the origin of each value that is not a default.\n" +
-		"Names and passwords in URLs are left out. portico check --print does the same after more checks.\n" +
-		"As text it is YAML; JSON has no origins."
+	show.Long = `Print the configuration with all defaults, and the origin of each value that is not a default.
+Names and passwords in URLs are left out. portico check --print does the same after more checks.
+As text it is YAML; JSON has no origins.`
 	o.flags(show.Flags())
 	flags = config.RegisterFlags(show.Flags())
 	return group(&cobra.Command{
 		Use: "config", Short: "print the example configuration, its JSON Schema or the effective configuration",
-		Long: "Print what is needed to write a configuration. Editors with a YAML language server use the schema\n" +
-			"for completion and checks.",
+		Long: `Print what is needed to write a configuration. Editors with a YAML language server use the schema
+for completion and checks.`,
 	},
 		text("example", "print the example configuration: every key with its default and what it means", files.ConfigExample),
 		text("schema", "print the JSON Schema (2020-12) of the configuration", files.ConfigSchema), show)

@@ -28,11 +28,12 @@ func demoCommand(env environment) *cobra.Command {
 		d.cfg = demoConfig(listen, adminListen)
 		return d.run(ctx)
 	})
-	c.Long = "Start a reference tracker with made-up data, a second one that differs from it in some ways,\n" +
-		"an embedded Redis server and Portico in front of them, and print commands to try.\n\n" +
-		"With --drive it makes N requests itself, as clients do, prints what the comparison of the two trackers\n" +
-		"has found, and ends. Its exit code is 0 when that is exactly what the demo has planted, 1 when it is not,\n" +
-		"and 2 when not everything could be compared. With --same it is the verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE."
+	c.Long = `Start a reference tracker with made-up data, a second one that differs from it in some ways,
+an embedded Redis server and Portico in front of them, and print commands to try.
+
+With --drive it makes N requests itself, as clients do, prints what the comparison of the two trackers
+has found, and ends. Its exit code is 0 when that is exactly what the demo has planted, 1 when it is not,
+and 2 when not everything could be compared. With --same it is the verdict: 0 PASS, 1 FAIL, 2 INCONCLUSIVE.`
 	c.Flags().StringVar(&listen, "listen", defaultListen, "listen for clients on `ADDR`")
 	c.Flags().StringVar(&adminListen, "admin-listen", defaultAdminListen, "listen for operators on `ADDR`")
 	c.Flags().IntVar(&d.requests, "drive", 0, "make `N` requests, compare the result with what is planted, and end")

@@ -62,10 +62,10 @@ func explainCommand(env environment) *cobra.Command {
 		lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 		return a.value(map[string]any{"operation": explanation.Record.Operation, "lines": lines}, says("%s", &text))
 	})
-	c.Long = "Take a request through the same components as portico serve and print every decision: what it\n" +
-		"is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.\n" +
-		"The admin listener of the running Portico is asked for the active rules, the dialects and the\n" +
-		"cache. Where it does not respond, the configuration counts, and what is not known is listed."
+	c.Long = `Take a request through the same components as portico serve and print every decision: what it
+is, what the tracker would be sent for it, or why it is refused. Credentials are not shown.
+The admin listener of the running Portico is asked for the active rules, the dialects and the
+cache. Where it does not respond, the configuration counts, and what is not known is listed.`
 	flags = config.RegisterFlags(c.Flags())
 	a.connectionFlags(c.Flags())
 	a.output.flags(c.Flags())
@@ -169,10 +169,7 @@ func cachedFor(ctx context.Context, a *adminClient, path string) []cache.Item {
 	}
 	query := url.Values{}
 	for i, key := range []string{"product", "component"}[:len(names)] {
-		name, err := url.PathUnescape(names[i])
-		if err != nil {
-			return nil
-		}
+		name, _ := url.PathUnescape(names[i]) // newRequest has taken it
 		query.Set(key, name)
 	}
 	found, _ := read[cachedItems](ctx, a, "/cache?"+query.Encode())

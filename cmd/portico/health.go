@@ -29,9 +29,10 @@ func healthCommand(env environment) *cobra.Command {
 		}
 		return exitError{status, a.value(map[string]any{"ready": err == nil, "reason": refused.text}, says("%s\n", text))}
 	})
-	c.Long = "Ask the admin listener of a running Portico whether clients should be sent there, as health checks of containers do.\n" +
-		"No token is needed. A tracker that is down does not count.\n\n" +
-		"Exit codes: 0 ready, 1 not ready, 2 it cannot be asked or the command line was wrong."
+	c.Long = `Ask the admin listener of a running Portico whether clients should be sent there, as health checks of containers do.
+No token is needed. A tracker that is down does not count.
+
+Exit codes: 0 ready, 1 not ready, 2 it cannot be asked or the command line was wrong.`
 	a.connectionFlags(c.Flags())
 	a.output.flags(c.Flags())
 	c.Flags().DurationVar(&timeout, "timeout", 3*time.Second, "wait for so long, as a `DURATION`")

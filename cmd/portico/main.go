@@ -84,9 +84,10 @@ func run(ctx context.Context, env environment, args []string) int {
 func commandLine(env environment) *cobra.Command {
 	root := group(&cobra.Command{
 		Use: "portico", Short: "compatibility facade for Bugzilla-style trackers", Version: app.ThisVersion(), SilenceErrors: true, SilenceUsage: true,
-		Long: "Portico is a compatibility facade for Bugzilla-style trackers.\n\n" +
-			"Flags may begin with one hyphen or two.\n" +
-			"Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.",
+		Long: `Portico is a compatibility facade for Bugzilla-style trackers.
+
+Flags may begin with one hyphen or two.
+Exit codes: 0 it worked, 1 it did not, 2 the command line was wrong.`,
 	},
 		serveCommand(env), demoCommand(env), trackerCommand(env), checkCommand(env), configCommand(env), explainCommand(env), cacheCommand(env),
 		canaryCommand(env), migrateCommand(env), recordCommand(env), replayCommand(env), healthCommand(env), versionCommand(env))

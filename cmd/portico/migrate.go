@@ -27,15 +27,18 @@ import (
 func migrateCommand(env environment) *cobra.Command {
 	a := &adminClient{output: output{env: env}}
 	c := a.group("migrate", "show and change which of two trackers responds to what",
-		"Ask a running Portico through its admin listener, except for ids and journal, which open the store.\n\n"+
-			"plan prints the next step of each rule, or what FILE would change, with the preconditions. It changes nothing.\n"+
-			"apply makes FILE active if the rules are still at the version that --version names.\n"+
-			"advance and reverse move one rule one step ahead or back.\n"+
-			"kill sends everything to the old tracker at once, whatever the rules say, until revive.\n\n"+
-			"FILE has the keys rules and passthrough of the section switchover of a configuration; - is standard input.\n"+
-			"apply, advance, reverse and revive refuse a move while a precondition does not hold, unless --despite names it.\n"+
-			"They and kill need --actor and --reason. A change holds until the rules in the configuration change.\n\n"+
-			"Exit codes of plan: 0 all preconditions hold, 1 one does not, 2 one cannot be told or Portico cannot be asked.",
+		`Ask a running Portico through its admin listener, except for ids and journal, which open the store.
+
+plan prints the next step of each rule, or what FILE would change, with the preconditions. It changes nothing.
+apply makes FILE active if the rules are still at the version that --version names.
+advance and reverse move one rule one step ahead or back.
+kill sends everything to the old tracker at once, whatever the rules say, until revive.
+
+FILE has the keys rules and passthrough of the section switchover of a configuration; - is standard input.
+apply, advance, reverse and revive refuse a move while a precondition does not hold, unless --despite names it.
+They and kill need --actor and --reason. A change holds until the rules in the configuration change.
+
+Exit codes of plan: 0 all preconditions hold, 1 one does not, 2 one cannot be told or Portico cannot be asked.`,
 		nil,
 		command("status", "print the active rules", func(ctx context.Context, _ []string) error {
 			return fetch(ctx, a, statusPath, renderSwitchover)
@@ -96,12 +99,7 @@ func renderSwitchover(w io.Writer, status *switchover.Status) {
 
 // oneLine keeps a text that an operator gave from looking like lines of this program, or moving the cursor.
 func oneLine(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, text)
+	return strings.Join(strings.FieldsFunc(text, unicode.IsControl), " ")
 }
 
 // sourceName says where rules come from.
@@ -139,8 +137,16 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 		if err != nil {
 			return exitError{exitUnknown, err}
 		}
-		err = planned(a, text, nil)
-		warnOfSteps(ctx, a, text)
+		plan, err := planned(a, text, nil)
+		status, _ := read[switchover.Status](ctx, a, statusPath)
+		for _, step := range plan.Steps {
+			for i := range status.Table.Rules {
+				if rule := &status.Table.Rules[i]; rule.Name == step.Rule {
+					rule.Writes = step.To.Writes
+				}
+			}
+		}
+		warnOfWrites(ctx, a, status, status.Table)
 		return err
 	})
 	c.Flags().StringVar(&rule, "rule", "", "only the rule `NAME`")
@@ -222,29 +228,12 @@ func writesWarnings(rules []switchover.Rule, tracker string, toNew bool, dialect
 
 // warnOfWrites prints which rules send flag type writes to a tracker that has none, as far as the dialects are known.
 func warnOfWrites(ctx context.Context, a *adminClient, status switchover.Status, next switchover.Table) {
-	found, _ := read[struct {
-		Trackers map[string]admin.TrackerStatus
-	}](ctx, a, "/status")
+	found, _ := read[admin.Status](ctx, a, "/status")
 	for _, name := range []string{status.Old, status.New} {
 		for _, warning := range writesWarnings(next.Rules, name, name == status.New, found.Trackers[name].Dialect) {
 			fmt.Fprintln(a.env.stderr, "warning: "+warning)
 		}
 	}
-}
-
-// warnOfSteps prints which rules would send flag type writes to a tracker that has none after the steps of a plan.
-func warnOfSteps(ctx context.Context, a *adminClient, text []byte) {
-	var plan transition.Plan
-	_ = json.Unmarshal(text, &plan)
-	status, _ := read[switchover.Status](ctx, a, statusPath)
-	for _, step := range plan.Steps {
-		for i := range status.Table.Rules {
-			if rule := &status.Table.Rules[i]; rule.Name == step.Rule {
-				rule.Writes = step.To.Writes
-			}
-		}
-	}
-	warnOfWrites(ctx, a, status, status.Table)
 }
 
 // diffLines returns the lines of both lists, with "- " before those that go and "+ " before those that come.

@@ -40,11 +40,12 @@ func idsCommand(a *adminClient) *cobra.Command {
 	t := &idsTool{adminClient: a}
 	c := group(&cobra.Command{
 		Use: "ids", Short: "show and change which ids two trackers have for the same objects",
-		Long: "Work on the store that the configuration names. Portico need not run.\n\n" +
-			"FILE is CSV with the header kind,client,new,old: the kind of an object, the id that clients know, its id at the\n" +
-			"candidate, and for objects created at the candidate the id at the primary. The last column may be missing.\n" +
-			"import checks the whole file before it adds anything, and can be repeated. check also lists ids that are missing\n" +
-			"between others.",
+		Long: `Work on the store that the configuration names. Portico need not run.
+
+FILE is CSV with the header kind,client,new,old: the kind of an object, the id that clients know, its id at the
+candidate, and for objects created at the candidate the id at the primary. The last column may be missing.
+import checks the whole file before it adds anything, and can be repeated. check also lists ids that are missing
+between others.`,
 	},
 		t.command("import FILE", "add the ids in FILE to the store", t.add),
 		t.command("export [FILE]", "write the ids of the store to standard output, or to FILE", t.export),
@@ -157,11 +158,12 @@ func (t *idsTool) check(ctx context.Context, file string) error {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Client, b.Client))
 	})
 	report := idReport{IDs: len(list.pairs)}
-	for i, pair := range list.pairs {
-		before := list.pairs[max(0, i-1)]
-		if i > 0 && before.Kind == pair.Kind && before.Side == pair.Side && before.Client != pair.Client-1 {
+	var before state.IDPair
+	for _, pair := range list.pairs {
+		if before.Kind == pair.Kind && before.Side == pair.Side && before.Client != pair.Client-1 {
 			report.Gaps = append(report.Gaps, fmt.Sprintf("%s%s: no ids from %d to %d", list.place(list.line(pair)), pair.Kind, before.Client+1, pair.Client-1))
 		}
+		before = pair
 	}
 	return t.value(report, says("%s%d ids are good.\n", strings.Join(append(report.Gaps, ""), "\n"), report.IDs))
 }

@@ -44,9 +44,9 @@ func journalCommand(a *adminClient) *cobra.Command {
 	}
 	c := group(&cobra.Command{
 		Use: "journal", Short: "show and change what is copied to the other tracker",
-		Long: "Work on the store that the configuration names; Portico need not run. An entry is a write of one object by a rule\n" +
-			"with replicate. A parked entry stops the writes of its object until retry or skip. start has writes recorded and not\n" +
-			"copied until resume, so that the data can be copied in between. All changes need --actor and --reason.",
+		Long: `Work on the store that the configuration names; Portico need not run. An entry is a write of one object by a rule
+with replicate. A parked entry stops the writes of its object until retry or skip. start has writes recorded and not
+copied until resume, so that the data can be copied in between. All changes need --actor and --reason.`,
 	}, list,
 		t.command("show SEQ", "print one entry", t.show),
 		change("retry SEQ", "have a parked entry copied again", (*journal.Operator).Retry, "It is tried again."),
@@ -85,16 +85,15 @@ type journalList struct {
 }
 
 func (t *journalTool) list(ctx context.Context, _ int64) error {
-	var found journalList
 	status, err := journal.StatusOf(ctx, t.store)
-	if err == nil {
-		found.Status = status
-		found.Entries, err = t.store.JournalOf(ctx, maxListed, t.all)
-	}
 	if err != nil {
 		return err
 	}
-	return t.value(found, func(w io.Writer) error {
+	entries, err := t.store.JournalOf(ctx, maxListed, t.all)
+	if err != nil {
+		return err
+	}
+	return t.value(journalList{status, entries}, func(w io.Writer) error {
 		paused := ""
 		if status.Paused {
 			paused = "; copying is paused"
@@ -105,14 +104,14 @@ func (t *journalTool) list(ctx context.Context, _ int64) error {
 			fmt.Fprintf(w, "Never copied to %s: %s %s, writes: %d, the last one at %s.\n",
 				loss.Receiver, loss.Kind, oneLine(loss.What), loss.Entries, loss.Last.Format(time.RFC3339))
 		}
-		if len(found.Entries) == 0 {
+		if len(entries) == 0 {
 			return nil
 		}
-		if len(found.Entries) == maxListed {
+		if len(entries) == maxListed {
 			fmt.Fprintf(w, "The oldest %d entries:\n", maxListed)
 		}
 		fmt.Fprintln(w, "SEQ\tSTATUS\tOBJECT\tOPERATION\tFROM\tTO\tBY\tBEGUN\tWHY")
-		for _, e := range found.Entries {
+		for _, e := range entries {
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.Status, oneLine(e.Lane), e.Operation, e.Target, e.Receiver,
 				oneLine(e.Caller), e.Begun.Format(time.RFC3339), oneLine(e.Reason))
 		}

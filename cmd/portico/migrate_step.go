@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +46,8 @@ func (f *moveFlags) send(ctx context.Context, a *adminClient, path string, membe
 		return change(ctx, a, path, members, renderSwitchover)
 	}
 	text, err := a.post(ctx, path, members)
-	return planned(a, text, err)
+	_, err = planned(a, text, err)
+	return err
 }
 
 // migrateStepCommand is portico migrate advance or reverse.
@@ -94,10 +94,7 @@ const (
 func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, status switchover.Status) error {
 	var total, left atomic.Int64
 	shown := a.env.progress(func() string {
-		const width = 30
-		done := total.Load() - left.Load()
-		full := int(done * width / max(1, total.Load()))
-		return fmt.Sprintf("[%-*s] %d of %d entries are copied", width, strings.Repeat("#", full), done, total.Load())
+		return fmt.Sprintf("%d of %d entries are copied", total.Load()-left.Load(), total.Load())
 	})
 	defer shown.stop()
 	for end := time.Now().Add(f.wait); time.Now().Before(end); {
@@ -130,15 +127,14 @@ func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, stat
 const exitUnknown = 2
 
 // planned prints a plan. The exit status is its state.
-func planned(a *adminClient, text []byte, err error) error {
-	var plan transition.Plan
+func planned(a *adminClient, text []byte, err error) (plan transition.Plan, _ error) {
 	if err == nil {
 		err = errors.Join(json.Unmarshal(text, &plan), a.print(text, func(w io.Writer) error {
 			renderPlan(w, plan)
 			return nil
 		}))
 	}
-	return cmp.Or(err, statusOf(plan))
+	return plan, cmp.Or(err, statusOf(plan))
 }
 
 // statusOf is the exit status of a plan.

@@ -125,11 +125,8 @@ func inBlocks(node *yaml.Node) {
 
 // isTerminal reports whether what is written is shown on a terminal.
 func isTerminal(w io.Writer) bool {
-	file, isFile := w.(*os.File)
-	if !isFile {
-		return false
-	}
-	about, err := file.Stat()
+	file, _ := w.(*os.File)
+	about, err := file.Stat() // an error for nil
 	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,29 +98,18 @@ func probeState(ctx context.Context, at string) (string, error) {
 	return "opens", nil
 }
 
-// clientOptions are those of a client that sends requests to a tracker as serve does.
-func clientOptions(t config.Tracker) (bugzilla.Options, error) {
-	base, err := url.Parse(t.URL)
-	if err != nil {
-		return bugzilla.Options{}, err
-	}
-	settings, err := t.TLSFiles.Client()
-	if err != nil {
-		return bugzilla.Options{}, err
-	}
-	over := t.SentHost().Over(&http.Transport{TLSClientConfig: settings, DisableCompression: true, DisableKeepAlives: true})
-	return bugzilla.Options{URL: base, Dialect: t.Dialect, Transport: over}, nil
-}
-
-// probeTracker probes one tracker.
+// probeTracker probes one tracker, with requests as serve sends them.
 func probeTracker(ctx context.Context, cfg config.Config, name string) (string, error) {
-	options, err := clientOptions(cfg.Trackers[name])
-	if err != nil {
+	t := cfg.Trackers[name]
+	base, err := url.Parse(t.URL)
+	settings, failed := t.TLSFiles.Client()
+	if err := cmp.Or(err, failed); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cfg.Trackers[name].Timeout)
+	over := t.SentHost().Over(&http.Transport{TLSClientConfig: settings, DisableCompression: true, DisableKeepAlives: true})
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
-	found, err := bugzilla.Probe(ctx, name, options)
+	found, err := bugzilla.Probe(ctx, name, bugzilla.Options{URL: base, Dialect: t.Dialect, Transport: over})
 	notes := append([]string{"version " + found.Version}, found.Notes...)
 	if !found.Known { // otherwise the summary has it
 		notes = append(notes, writesWarnings(cfg.Switchover.Rules, name, name == cfg.Candidate, found.Dialect.Name)...)

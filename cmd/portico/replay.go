@@ -39,10 +39,11 @@ func replayCommand(env environment) *cobra.Command {
 		}
 		return exitError{status: result.ExitCode()}
 	})
-	c.Long = "Send the requests of a recording to a tracker and compare its responses with the recorded ones, or\n" +
-		"with those of the tracker given by --against. Requests that change something are made with --writes\n" +
-		"only. Keys are not in recordings: --key and --keys say what to send in place of a placeholder.\n\n" +
-		"Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE or a wrong command line, 3 it could not be played."
+	c.Long = `Send the requests of a recording to a tracker and compare its responses with the recorded ones, or
+with those of the tracker given by --against. Requests that change something are made with --writes
+only. Keys are not in recordings: --key and --keys say what to send in place of a placeholder.
+
+Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE or a wrong command line, 3 it could not be played.`
 	r.flags(c.Flags())
 	return c
 }

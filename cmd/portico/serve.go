@@ -32,9 +32,9 @@ func serveCommand(env environment) *cobra.Command {
 		}
 		return nil
 	})
-	c.Long = "Serve legacy clients on one address and operators on another until told to stop.\n" +
-		"SIGTERM drains: /readyz fails, after timeouts.shutdown_delay no new connections are accepted, and requests\n" +
-		"that run are finished within timeouts.drain. A second signal ends at once."
+	c.Long = `Serve legacy clients on one address and operators on another until told to stop.
+SIGTERM drains: /readyz fails, after timeouts.shutdown_delay no new connections are accepted, and requests
+that run are finished within timeouts.drain. A second signal ends at once.`
 	flags = config.RegisterFlags(c.Flags())
 	return c
 }
@@ -59,9 +59,9 @@ func recordCommand(env environment) *cobra.Command {
 		}
 		return record(ctx, env, cfg, flags, file, maxData)
 	})
-	c.Long = "Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay\n" +
-		"reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).\n" +
-		"No client waits for the file: an exchange that the queue cannot take is dropped, and counted at the end."
+	c.Long = `Stand in front of a tracker as serve does, and write each exchange to a new file that portico replay
+reads. Credentials, addresses of people and long payloads do not get into it (docs/reference/recordings.md).
+No client waits for the file: an exchange that the queue cannot take is dropped, and counted at the end.`
 	flags = config.RegisterFlags(c.Flags())
 	c.Flags().StringVar(&out, "out", "", "write exchanges to `FILE`, which must not be there yet and only its owner may read")
 	c.Flags().IntVar(&maxData, "data", 64<<10, "keep payloads of up to so many `BYTES` of base64, of longer ones the digest")

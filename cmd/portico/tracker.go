@@ -36,8 +36,8 @@ func trackerCommand(env environment) *cobra.Command {
 		defer stop()
 		return errors.Join(listener.RunUntil(ctx, time.Second), server.Close())
 	})
-	c.Long = "Serve a Bugzilla-style tracker with made-up data, to test clients and Portico itself\n" +
-		"against. The seed fixture is the one behind the recordings in test/wire."
+	c.Long = `Serve a Bugzilla-style tracker with made-up data, to test clients and Portico itself
+against. The seed fixture is the one behind the recordings in test/wire.`
 	c.Flags().StringVar(&address, "listen", defaultListen, "listen on `ADDR`")
 	trackerFlags(c.Flags(), &options)
 	return c

@@ -48,17 +48,22 @@ func TestTrackersChangePlaces(t *testing.T) {
 	}
 }
 
-// TestAnIDWithoutAPair reads bugs of which the candidate's ids are not known: one that does not exist, which both trackers say, and one that exists.
+// TestAnIDWithoutAPair reads what has no id at the candidate: objects that the reference does not have either, and those that it has.
 func TestAnIDWithoutAPair(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, pairOptions{canary: quick, settings: "switchover: {ids: {bug: {mode: table}}}"})
-	p.read(t, "/rest/bug/99999/attachment")
-	if r := p.report(t, 1); len(r.Findings) > 0 || r.Overall.Failed > 0 {
-		t.Errorf("a bug that does not exist is reported: %+v", r.Findings)
+	for i, path := range []string{"/rest/bug/99999/attachment", "/rest/bug/attachment/99999", "/rest/bug/attachment/1?attachment_ids=99999"} {
+		p.read(t, path)
+		n := int64(i + 1)
+		if r := p.report(t, n); len(r.Findings) > 0 || r.Overall.Failed+r.Overall.Compared > 0 || r.Dropped["own-error"] != n {
+			t.Errorf("%s: %+v, dropped %v", path, r.Findings, r.Dropped)
+		}
 	}
-	p.read(t, "/rest/bug/1/attachment")
-	r := p.report(t, 2)
-	if found := r.open("status"); len(found) != 1 || !strings.Contains(found[0].Note, "200 → 404") || r.Overall.Failed > 0 {
-		t.Errorf("a bug that the candidate lacks is reported as %+v, %d failures", r.Findings, r.Overall.Failed)
+	for i, path := range []string{"/rest/bug/1/attachment", "/rest/bug/attachment/1"} {
+		p.read(t, path)
+		r := p.report(t, int64(4+i))
+		if found := r.open("status"); len(found) != 1+i || !strings.Contains(found[i].Note, "200 → 404") || r.Overall.Failed > 0 {
+			t.Errorf("%s: %+v, %d failures", path, r.Findings, r.Overall.Failed)
+		}
 	}
 }

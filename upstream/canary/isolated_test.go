@@ -338,3 +338,30 @@ func TestReplayedWritesHappenLater(t *testing.T) {
 		}
 	}
 }
+
+// lacking is a candidate of which the ids that clients name are not known.
+type lacking struct{ upstream.Tracker }
+
+// Do implements upstream.Tracker.
+func (l lacking) Do(ctx context.Context, caller upstream.Caller, call upstream.Call) (mapping.Reply, error) {
+	if call.Operation.IsWrite() {
+		return mapping.Reply{}, &mapping.Error{Code: mapping.CodeJSON, Status: http.StatusNotFound, Reason: upstream.ReasonUnmapped, Message: "no id of it is known"}
+	}
+	return l.Tracker.Do(ctx, caller, call)
+}
+
+// TestReplayOfAnIDWithoutAPair: what the candidate does not get is a difference only where the reference carried it out.
+func TestReplayOfAnIDWithoutAPair(t *testing.T) {
+	t.Parallel()
+	w := replayWorld(t, &writeLog{}, func(o *canary.Options) {
+		candidate := o.Trackers[newName]
+		candidate.Tracker = lacking{candidate.Tracker}
+		o.Trackers[newName] = candidate
+	})
+	w.make(updateSummary(99999, "of nothing"))
+	w.dropped(verdict.DropOwnError, 1)
+	w.make(updateSummary(1, "of something"))
+	if found := w.findings(); !slices.Contains(found, "attachment.update status status") {
+		t.Errorf("an attachment that the candidate lacks: %q", found)
+	}
+}

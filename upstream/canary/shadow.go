@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"portico/mapping"
 	"portico/upstream"
 	"portico/upstream/canary/compare"
@@ -48,18 +51,28 @@ func (c *Canary) ask(j *job, tracker string) (reply compare.Reply, took time.Dur
 		reason = verdict.DropInternal
 	case !isCandidate && reply.Failure != "":
 		reason = j.either(verdict.DropOtherFailed, verdict.DropAnsweredFailed)
-	case failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusServiceUnavailable:
+	// The candidate was not asked. That it lacks an object is known only where the reference has it.
+	case failed.Reason == upstream.ReasonUnmapped && (failed.Status == http.StatusServiceUnavailable || !j.hasAll()):
 		reason = verdict.DropOwnError
-	// An object that the candidate does not have, or not yet. The text is Portico's own.
 	case failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusNotFound:
-		if reply = compare.ErrorReply(&failed); reply.Status == j.first.Status && reply.Code == j.first.Code {
-			reply = j.first
-		}
+		reply = compare.ErrorReply(&failed)
 	// A candidate that took the connection and then lost it has responded badly, and that is compared.
 	case trackerFailures[failed.Reason] != "" && !failed.ConnectionLost:
 		reason = j.either(verdict.DropCandidateFailed, trackerFailures[failed.Reason])
 	}
 	return reply, answer.Took, reason
+}
+
+// hasAll reports whether the reference has carried the call out, and has all attachments that a read names.
+func (j *job) hasAll() bool {
+	if j.first.Code != 0 || j.call.Attachments == nil {
+		return j.first.Code == 0
+	}
+	var found struct {
+		Attachments map[string]jsontext.Value `json:"attachments"`
+	}
+	_ = json.Unmarshal(j.first.Body, &found) // what cannot be read has none
+	return len(found.Attachments) >= len(j.call.Attachments.Attachments)
 }
 
 // trackerFailures are the reasons of errors for which a tracker is to blame. Those for which the candidate got no request have a

@@ -138,6 +138,7 @@ func (c *Canary) replay(j *job) (reason verdict.DropReason) {
 	if !c.isolated.Load() {
 		return c.abandonConfirmation(j, verdict.DropNotIsolated)
 	}
+	j.first = j.client
 	planned := c.plan(j) // those that follow build on the write, also where its plans cannot be compared
 	j.second, _, reason = c.ask(j, c.options.Candidate)
 	j.isMissing = reason != ""
@@ -148,6 +149,5 @@ func (c *Canary) replay(j *job) (reason verdict.DropReason) {
 	if reason != "" {
 		return c.abandonConfirmation(j, reason)
 	}
-	j.first = j.client
 	return c.conclude(j, c.unexplained(j, c.differences(j, j.first, j.second)), kindIsolated)
 }

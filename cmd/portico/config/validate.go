@@ -247,8 +247,8 @@ func (p *problems) listed(section, list string, found switchover.Problem) {
 
 // ids checks the rules about ids and names.
 func (c *checker) ids() {
-	settings, writesBoth := c.Switchover.Settings, func(r switchover.Rule) bool { return r.Writes.New() || r.Replicate }
-	for _, found := range settings.Problems(slices.ContainsFunc(c.Switchover.Rules, writesBoth)) {
+	writesBoth := func(r switchover.Rule) bool { return r.Writes.New() || r.Replicate }
+	for _, found := range c.Switchover.Settings.Problems(slices.ContainsFunc(c.Switchover.Rules, writesBoth)) {
 		c.errorf("switchover."+found.Key, "%s", found.Message)
 	}
 }

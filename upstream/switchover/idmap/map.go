@@ -261,14 +261,14 @@ func (m *Map) find(ctx context.Context, side Side, keys []state.IDKey, settle bo
 	if len(open) == 0 {
 		return found, nil
 	}
+	asking, cancel := ctx, context.CancelFunc(func() {})
 	if !unsettled {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, refreshTime)
-		defer cancel()
+		asking, cancel = context.WithTimeout(ctx, refreshTime)
 	}
-	pairs, err := m.ask(ctx, side, open, settle && unsettled && m.o.Copying != nil)
+	defer cancel()
+	pairs, err := m.ask(asking, side, open, settle && unsettled && m.o.Copying != nil)
 	if err != nil {
-		if unsettled {
+		if unsettled || ctx.Err() != nil { // a request that has ended says nothing of the store
 			return nil, err
 		}
 		now = time.Now().Add(awayFor) // reads go on without the store: none of these was a copy, and none becomes one

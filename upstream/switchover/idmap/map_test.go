@@ -275,3 +275,18 @@ func TestPairsOfOtherProcessesAreSeen(t *testing.T) {
 		t.Errorf("the tracker got %d", got)
 	}
 }
+
+// TestAClientThatLeavesSaysNothingOfTheStore: what has no pair is asked for again by the next request.
+func TestAClientThatLeavesSaysNothingOfTheStore(t *testing.T) {
+	m := idmap.New(idmap.Options{Old: "old", New: "new", Store: openStore(t), Settings: idmap.Settings{IDs: map[idmap.Kind]idmap.Rule{idmap.Attachment: {}}}})
+	tr := m.Tracker("new", &inner{reply: text(`{"attachments":[{"id":906}]}`)})
+	if _, err := tr.Do(t.Context(), caller, updating(offset+906)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(600 * time.Millisecond) // the store is asked again about what had no pair
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := tr.Do(left, caller, updating(offset+906)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a client that has left got %v", err)
+	}
+}
