@@ -104,7 +104,10 @@ func oneLine(text string) string {
 
 // sourceName says where rules come from.
 func sourceName(source string) string {
-	return cmp.Or(map[string]string{"config": "configuration"}[source], "admin listener")
+	if source == state.SourceConfig {
+		return "configuration"
+	}
+	return "admin listener"
 }
 
 // renderHistory prints the versions of the rules, and the audit trail.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -94,7 +95,9 @@ const (
 func (f *moveFlags) drain(ctx context.Context, a *adminClient, name string, status switchover.Status) error {
 	var total, left atomic.Int64
 	shown := a.env.progress(func() string {
-		return fmt.Sprintf("%d of %d entries are copied", total.Load()-left.Load(), total.Load())
+		all := max(1, total.Load())
+		done := all - left.Load()
+		return fmt.Sprintf("[%-30s] %d of %d entries are copied", strings.Repeat("#", int(30*done/all)), done, all)
 	})
 	defer shown.stop()
 	for end := time.Now().Add(f.wait); time.Now().Before(end); {
