@@ -124,7 +124,7 @@ func printed[T any](a *adminClient, text []byte, err error, render func(w io.Wri
 // call makes one request, with a value as JSON unless that is nil. A response that is no success is an error.
 func (a *adminClient) call(ctx context.Context, method, path string, value any) ([]byte, error) {
 	if u, err := url.Parse(a.address); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, errors.New("the value of --admin is no address such as http://127.0.0.1:9080")
+		return nil, errors.New("--admin: this is no address such as http://127.0.0.1:9080")
 	}
 	var body bytes.Buffer
 	if value != nil {
