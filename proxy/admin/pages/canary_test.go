@@ -16,7 +16,7 @@ import (
 func TestPagesOfTheComparison(t *testing.T) {
 	s := open(t)
 	for path, parts := range map[string][]string{
-		"/canary": {"FAIL", "attachment.get: 1.06 % of comparisons differ (limit 0.1 %); 3 open findings must be judged", "1,366", "flag_type.get",
+		"/canary": {"FAIL", "<li>attachment.get: 1.06 % of comparisons differ (limit 0.1 %)</li>", "<li>3 open findings must be judged</li>", "1,366", "flag_type.get",
 			"8.4 ms", "rate-limit", `<a href="/canary/findings/` + signature + `">The most frequent finding</a>`, "1,204", "100 % of requests, 25 % of flag_type.get", "1 never hit, 1 expired", `aria-label="Compared: per minute.`,
 			`aria-label="current: p95, with p50 in front: 38 ms / 8.9 ms. The height stands for 125 ms.`, `aria-label="candidate: p95, with p50 in front: 61 ms / 11.2 ms. The height stands for 125 ms.`},
 		"/canary/findings":                          {"$.attachment[id].is_active", "missing", "accepted", "by grace", `<option value="open">open (3)</option>`},
