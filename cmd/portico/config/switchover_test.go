@@ -112,7 +112,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			`c.yaml:4:55: canary.operations: "flag_type" is not an operation`,
 			`c.yaml:4:77: canary.noise: "some" is not a number`,
 			`c.yaml:4:91: canary.target: .nan is less than 0.0001`,
-			`c.yaml:4:113: canary.latency.ratio: .inf is more than 1000`,
+			`c.yaml:4:114: canary.latency.ratio: .inf is more than 1000`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
