@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -114,5 +115,21 @@ func TestSentinelFailover(t *testing.T) {
 	eventually(t, "the replica is used", func() bool { return p.ask(c, product).cache.Hit })
 	if c.Status().Undelivered {
 		t.Error("the changes are not delivered")
+	}
+}
+
+func TestSentinelsDoNotKnowTheName(t *testing.T) {
+	t.Parallel()
+	l := &sharedLog{}
+	c := openCache(t, &fakeTracker{}, Options{
+		Tracker: "main", Redis: Redis{Addrs: []string{startSentinel(t, startServer(t))}, MasterName: "other"}, Logger: slog.New(slog.NewTextHandler(l, nil)),
+	})
+	mustAsk(t, c, withKey("k"))
+	if a := mustAsk(t, c, withKey("k")); a.cache.Hit && a.cache.Detail == "redis" {
+		t.Errorf("the answer is %+v", a)
+	}
+	eventually(t, "Redis counts as unreachable", func() bool { return strings.Contains(l.String(), "redis unreachable") })
+	if !strings.Contains(l.String(), "check cache.redis.master_name") {
+		t.Errorf("the log says %s", l)
 	}
 }

@@ -9,8 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// errAway says that Redis is not used for now.
-var errAway = errors.New("redis is unreachable")
+var (
+	// errAway says that Redis is not used for now.
+	errAway = errors.New("redis is unreachable")
+	// errNoPrimary stands for the empty response of a Sentinel. No command of the cache has one.
+	errNoPrimary = errors.New("the Sentinels know no primary by this name: check cache.redis.master_name")
+)
 
 // remote is the shared level, with a short deadline on every command and a breaker before it.
 type remote struct {
@@ -37,7 +41,7 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 	defer cancel()
 	err := command(limited)
 	if errors.Is(err, redis.Nil) {
-		err = nil
+		err = errNoPrimary
 	}
 	r.observe(operation, time.Since(start), err)
 	switch {

@@ -60,8 +60,8 @@ type Options struct {
 // ClientPause bounds the pauses of a client.
 type ClientPause struct {
 	// Sending bounds those within a request body, Taking those within a reply; 0 is 30 seconds.
-	Sending time.Duration `key:"read" default:"30s" min:"100ms"`
-	Taking  time.Duration `key:"write" default:"30s" min:"100ms"`
+	Sending time.Duration `key:"read" default:"30s" min:"100ms" max:"24h"`
+	Taking  time.Duration `key:"write" default:"30s" min:"100ms" max:"24h"`
 }
 
 // Limits bound what one request may ask for.

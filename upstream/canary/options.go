@@ -82,7 +82,7 @@ type Settings struct {
 	// Equivalences are differences that do not matter.
 	Equivalences []compare.Equivalence `key:"equivalences"`
 	// MaxBody is the size beside attachments' content up to which responses are compared member by member; longer ones are compared by digest.
-	MaxBody int64 `key:"max_body" default:"64MiB" is:"size" min:"1KiB"`
+	MaxBody int64 `key:"max_body" default:"64MiB" is:"size" min:"1KiB" max:"1024GiB"`
 }
 
 // Observer gets what becomes of samples, for metrics. It is called by several goroutines and must not block.

@@ -247,8 +247,8 @@ type Timeouts struct {
 
 // Blobs is where attachment content is kept.
 type Blobs struct {
-	// Memory is the size, as base64, up to which an attachment that a client sends stays in memory, as far as limits.body_memory
-	// allows; a larger one goes to a temporary file. Of a response that is rewritten, at most 256 KiB stay in memory.
+	// Memory is the size of a request, its attachment as base64, below which that attachment stays in memory, as far as limits.body_memory
+	// allows; that of a larger one goes to a temporary file. Of a response that is rewritten, at most 256 KiB stay in memory.
 	Memory int64 `key:"memory" default:"1MiB" is:"size" min:"0" max:"1GiB"`
 	// Dir is the directory of those files; empty is that of the system.
 	Dir string `key:"dir"`

@@ -146,9 +146,13 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 		{"slash in a password of Redis", withTracker + "cache: {redis: 'redis://:hun/ter2@cache'}\n",
 			[]string{"c.yaml:2:16: cache.redis: REDACTED: is not a URL; in a password write % as %25, / as %2F, ? as %3F and # as %23"}},
 		{"no room for the payloads kept in memory", withTracker + "limits: {body: 4KiB}\n", nil},
-		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n", []string{
+		{"waits beyond counting", withTracker + "limits: {queue_wait: 2562047h47m}\ncache: {stale_if_error: 2562047h47m}\n" +
+			"timeouts: {read: 700000h, write: 700000h}\ncanary: {max_body: 4611686018427387905}\n", []string{
 			"c.yaml:2:22: limits.queue_wait: 2562047h47m is more than 1h",
 			"c.yaml:3:25: cache.stale_if_error: 2562047h47m is more than 87600h",
+			"c.yaml:4:18: timeouts.read: 700000h is more than 24h", // four times as long could not be counted
+			"c.yaml:4:34: timeouts.write: 700000h is more than 24h",
+			"c.yaml:5:20: canary.max_body: 4611686018427387905 is more than 1024GiB",
 		}},
 		{"variables", "trackers: {my-t: {url: '${TRACKER}'}}\ncache: {redis: '${REDIS_URL}'}\npassthrough: ['/${A}']\ncanary: {marker: '^costs 5$'}\n", []string{
 			"c.yaml:1:24: trackers.my-t.url: " + notExpanded, "c.yaml:2:16: cache.redis: " + notExpanded, "c.yaml:3:15: passthrough[0]: " + notExpanded,
@@ -236,6 +240,7 @@ func TestRedis(t *testing.T) {
 		"redis: {addrs: ['a:1', 'b:2'], master_name: mymaster}":        "",
 		"redis: {url: 'rediss://cache', tls: {server_name: x}}":        "",
 		"redis: {url: 'redis://cache', addrs: ['a:1']}":                "exclude each other",
+		"redis: {url: embedded, password_env: A}":                      "embedded has no login",
 		"redis: {addrs: ['a']}":                                        `"a" is not host:port`,
 		"redis: {addrs: ['a:99999']}":                                  `"a:99999" is not host:port`,
 		"redis: redis://cache:99999":                                   `a port that is not one from 1 to 65535`,

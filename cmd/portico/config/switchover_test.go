@@ -106,12 +106,13 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"no spool", withTwo + "switchover: {journal: {key_env: KEY, spool: ''}}\n", []string{`c.yaml:4:45: switchover.journal.spool: "" is not a directory`}},
 		{"a file for a spool", withTwo + "switchover: {journal: {key_env: KEY, spool: /dev/null}}\n",
 			[]string{`c.yaml:4:45: switchover.journal.spool: "/dev/null" is not a directory`}},
-		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan}\n", []string{
+		{"shares", withTwo + "canary: {sample: 1.5, operations: {flag_type.get: -1, flag_type: 1}, noise: some, target: .nan, latency: {ratio: .inf}}\n", []string{
 			"c.yaml:4:18: canary.sample: 1.5 is more than 1",
 			"c.yaml:4:51: canary.operations.flag_type.get: -1 is less than 0",
 			`c.yaml:4:55: canary.operations: "flag_type" is not an operation`,
 			`c.yaml:4:77: canary.noise: "some" is not a number`,
 			`c.yaml:4:91: canary.target: .nan is less than 0.0001`,
+			`c.yaml:4:114: canary.latency.ratio: .inf is more than 1000`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

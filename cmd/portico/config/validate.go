@@ -296,6 +296,8 @@ func (c *checker) redis() {
 		c.errorf(key, "names no server: write embedded, a URL, or addrs")
 	case r.URL != "" && len(r.Addrs) > 0:
 		c.errorf(key+".addrs", "and url exclude each other")
+	case r.Embedded() && (r.Username != "" || r.Password.Given()):
+		c.errorf(key, "embedded has no login: name a server, or leave out username and password")
 	case r.URL != "":
 		if err == nil {
 			_, err = cache.ParseRedis(r.URL)

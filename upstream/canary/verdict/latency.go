@@ -75,7 +75,7 @@ func quantile(histogram []int64, share float64) time.Duration {
 // The zero value allows twice the latency or 50 ms more.
 type LatencyTarget struct {
 	// Ratio is the allowed ratio of latencies; 0 means 2.
-	Ratio float64 `json:"ratio" key:"ratio" default:"2" min:"1"`
+	Ratio float64 `json:"ratio" key:"ratio" default:"2" min:"1" max:"1000"`
 	// Slack is the difference that is always allowed; beside a Ratio, 0 allows no difference.
 	Slack time.Duration `json:"slack" key:"slack" default:"50ms" min:"0s"`
 	// Least is the number of responses of each tracker that a judgement takes; 0 means 100.
