@@ -57,7 +57,7 @@ func (c *Cache) forward(ctx context.Context, r *read, found lookup) (mapping.Rep
 		c.setFailing(true)
 		return c.hit(found.entry, c.now(), detailIfError), nil
 	case <-ctx.Done():
-		return mapping.Reply{}, ctx.Err()
+		return c.filledReply(r, &found, &filled{err: ctx.Err()}, false)
 	}
 	out, done := result.Val.(*filled)
 	if !done {

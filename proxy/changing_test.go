@@ -184,7 +184,7 @@ func TestFlagTypeChangesWithoutAResponse(t *testing.T) {
 				}
 			}
 		}
-		o.Passthrough.For = func(ctx context.Context, _ upstream.Caller, writes bool) context.Context {
+		o.Passthrough.For = func(ctx context.Context, _ mapping.Operation, _ upstream.Caller, writes bool) context.Context {
 			return transport.With(ctx, func(c *transport.Call) { c.Writes = writes })
 		}
 	}

@@ -121,7 +121,7 @@ func (p *passing) forward(stored *jsonblob.Stored) error {
 	}
 	ctx, reading := p.r.Context(), isReading(p.r.Method)
 	if p.target.For != nil {
-		ctx = p.target.For(ctx, p.caller, p.mayWrite && reading)
+		ctx = p.target.For(ctx, OpPassthrough, p.caller, p.mayWrite && reading)
 	}
 	outgoing := p.r.WithContext(ctx)
 	if stored != nil {
@@ -390,6 +390,7 @@ func refusesKey(response *http.Response) bool {
 // modifyResponse changes what would lead the client past Portico: redirects to the tracker's own name, and its cookies.
 func (p *passing) modifyResponse(response *http.Response) error {
 	header := response.Header
+	response.Body = passingBody{response.Body, p}
 	header.Del(headerRequestID)      // Portico has set its own
 	p.Header()["Content-Type"] = nil // net/http would guess one if the tracker gives none
 	p.forbidSharing(header)
@@ -406,13 +407,31 @@ func (p *passing) modifyResponse(response *http.Response) error {
 	return nil
 }
 
+// passingBody is the body of a response, and notes why it breaks off. The copy for the client ends with a panic then.
+type passingBody struct {
+	io.ReadCloser
+	passing *passing
+}
+
+// Read implements io.Reader.
+func (b passingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !errors.Is(err, context.Canceled) {
+		b.passing.record.Reason, b.passing.cause = mapping.ReasonBadResponse, err
+	}
+	return n, err
+}
+
 // failure is the error that the client sees of a request that could not be passed on, or got no response.
 func (p *passing) failure(ctx context.Context, err error) error {
 	if known, ok := errors.AsType[*mapping.Error](err); ok {
 		return known
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if ended := ctx.Err(); ended != nil {
+		if errors.Is(err, ended) { // and says more
+			return err
+		}
+		return ended
 	}
 	return bugzilla.Failure(err, p.mayWrite)
 }

@@ -124,6 +124,9 @@ func (s *Server) ServeAtOnce(w http.ResponseWriter, r *http.Request) bool {
 	defer rc.finish()
 	rc.record.Cache = reply.Cache
 	rc.reply(reply.Document, err)
+	if err := rc.control.Flush(); err != nil { // a client that takes a long response slowly, or goes away, is reported as one
+		rc.status, rc.record.Reason, rc.cause = StatusClientGone, mapping.ReasonCanceled, err
+	}
 	return true
 }
 
@@ -166,9 +169,13 @@ func (rc *requestContext) finish() {
 		}
 		rc.server.options.Logger.Error("a request panicked", slog.String("id", rc.record.ID),
 			slog.String("panic", what), slog.String("stack", string(debug.Stack())))
+		rc.record.Reason = mapping.ReasonInternal
 		if abort = rc.status != 0; !abort {
 			rc.fail(errors.New("panic"))
 		}
+	}
+	if abort { // by the client, where no other reason is known
+		rc.record.Reason = cmp.Or(rc.record.Reason, mapping.ReasonCanceled)
 	}
 	rc.report()
 	if abort {

@@ -28,10 +28,10 @@ type Target struct {
 	// MaxBody returns the size in bytes of the largest request body that the tracker takes; 0, or a nil function, means that
 	// there is no limit.
 	MaxBody func(context.Context) int64
-	// For marks the context of a request with its caller, for the transport, and says of one by a method that only reads whether it may
-	// change flag types nevertheless: the administrators' page takes links for forms. The transport must not send it twice. Nil does
+	// For marks the context of a request with its operation and caller, for the transport, and says of one by a method that only reads whether it
+	// may change flag types nevertheless: the administrators' page takes links for forms. The transport must not send it twice. Nil does
 	// nothing.
-	For func(ctx context.Context, caller upstream.Caller, writes bool) context.Context
+	For func(ctx context.Context, operation mapping.Operation, caller upstream.Caller, writes bool) context.Context
 	// Keys returns the caller as the tracker is to see it, or the error of a request that must not be sent. Nil changes nothing, and passes
 	// credentials in the bodies of the older interfaces, which are refused otherwise.
 	Keys func(upstream.Caller) (upstream.Caller, error)

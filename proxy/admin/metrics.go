@@ -63,7 +63,7 @@ func NewMetrics() *Metrics {
 		conflicts:      r.counter("ids_conflicts_total", "Attachment creates whose ids did not name the bug of the path."),
 
 		calls:          r.counter("tracker_calls_total", "Calls to trackers.", "tracker", "operation", "class", "status_class", "outcome"),
-		callSeconds:    r.histogram("tracker_call_seconds", "Time to the end of a tracker's response.", "tracker", "class"),
+		callSeconds:    r.histogram("tracker_call_seconds", "Time from sending a call to the end of the response.", "tracker", "class"),
 		callBytes:      r.counter("tracker_bytes_total", "Bytes of bodies to and from trackers.", "tracker", "direction"),
 		retries:        r.counter("tracker_retries_total", "Calls made again after a failure.", "tracker", "operation"),
 		unknown:        r.counter("tracker_unknown_outcomes_total", "Writes that may or may not have been carried out.", "tracker", "operation"),
@@ -99,8 +99,7 @@ func NewMetrics() *Metrics {
 		reloadSuccess: r.gauge("reload_success", "1 if the last reload of the configuration, or the start, was a success."),
 		reloadTime:    r.gauge("reload_timestamp_seconds", "When the configuration was last reloaded with success, or the start."),
 	}
-	m.conflicts.WithLabelValues() // shown from the start
-	m.redisUp.WithLabelValues()
+	m.conflicts.WithLabelValues()        // shown from the start
 	m.cacheChanges.WithLabelValues("no") // alerts see no increase in a series that begins with 1, so this one begins before
 	m.Reloaded(nil)
 	return m
@@ -164,7 +163,9 @@ type Calls struct {
 func (c Calls) Observe(call transport.Sample) {
 	m, class := c.Metrics, call.Class.String()
 	m.calls.WithLabelValues(c.Tracker, call.Operation, class, statusClass(call.Status), cmp.Or(string(call.Reason), "ok")).Inc()
-	m.callSeconds.WithLabelValues(c.Tracker, class).Observe(call.Total.Seconds())
+	if call.Total > 0 { // what is refused at once says nothing about the tracker
+		m.callSeconds.WithLabelValues(c.Tracker, class).Observe(call.Total.Seconds())
+	}
 	m.callBytes.WithLabelValues(c.Tracker, "in").Add(float64(max(call.BytesIn, 0)))
 	m.callBytes.WithLabelValues(c.Tracker, "out").Add(float64(max(call.BytesOut, 0)))
 	m.retries.WithLabelValues(c.Tracker, call.Operation).Add(float64(max(call.Tries-1, 0)))
@@ -173,11 +174,17 @@ func (c Calls) Observe(call transport.Sample) {
 	}
 }
 
-// Breaker records the state of a breaker: closed, half-open or open. It is also called at the start.
+// Breaker shows the state of a breaker: closed, half-open or open.
 func (m *Metrics) Breaker(tracker, breaker string, state transport.State) {
 	for _, each := range []transport.State{transport.Closed, transport.HalfOpen, transport.Open} {
 		m.breakers.WithLabelValues(tracker, breaker, string(each)).Set(number(each == state))
+		m.breakerChanges.WithLabelValues(tracker, breaker, string(each)) // before the first one
 	}
+}
+
+// BreakerChanged counts a change of a breaker's state, and shows the state that it has now.
+func (m *Metrics) BreakerChanged(tracker, breaker string, state transport.State) {
+	m.Breaker(tracker, breaker, state)
 	m.breakerChanges.WithLabelValues(tracker, breaker, string(state)).Inc()
 }
 
@@ -253,6 +260,12 @@ func result(err error) string {
 func (m *Metrics) RedisState(available bool) {
 	m.redisUp.WithLabelValues().Set(number(available))
 	m.set("redis", "", !available, time.Now(), "")
+}
+
+// WithoutRedis ends what RedisState has recorded: nothing uses Redis any more.
+func (m *Metrics) WithoutRedis() {
+	m.set("redis", "", false, time.Now(), "")
+	m.redisUp.Reset()
 }
 
 // CacheChange counts a flag type change by whether Redis has been informed of it.

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Handler serves a request and returns true, or returns false and has written nothing. It must not wait, and keeps nothing of the
-// request but strings. A write deadline that it sets bounds how long the client may pause while it takes the response.
+// Handler serves a request and returns true, or returns false and has written nothing. It must not wait, except for the client with Flush, which
+// sends the response and must come last. It keeps nothing of the request but strings. A write deadline that it sets bounds how long the client may
+// pause while it takes the response.
 type Handler func(w http.ResponseWriter, r *http.Request) bool
 
 // Filter reports whether the handler is to see a request, by its text. It must be quick.
@@ -148,12 +149,13 @@ func (c *conn) serve(text []byte) bool {
 	if !f.parse(text, c.client) {
 		return false
 	}
+	f.conn, f.sent = c, false
 	c.serving.Lock()
 	defer c.serving.Unlock()
 	if !c.listener.handler(f, &f.request) {
 		return false
 	}
-	c.send(f.response(), f.pause)
+	_ = f.FlushError() // the next read finds out how it failed
 	return true
 }
 
@@ -167,6 +169,8 @@ type fastRequest struct {
 	body   []byte
 	status int
 	pause  time.Duration
+	conn   *conn
+	sent   bool
 
 	out bytes.Buffer
 	// date is the text of its second, which most responses share with the one before.
@@ -300,6 +304,15 @@ func (f *fastRequest) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
+// FlushError sends the response, once. It is for an http.ResponseController.
+func (f *fastRequest) FlushError() error {
+	if f.sent {
+		return nil
+	}
+	f.sent = true
+	return f.conn.send(f.response(), f.pause)
+}
+
 // response returns the whole response as net/http would send it. It is valid until the fastRequest is used again.
 func (f *fastRequest) response() []byte {
 	if f.header["Content-Length"] == nil && f.status != http.StatusNotModified {
@@ -345,17 +358,18 @@ func (f *fastRequest) writeHeader() {
 	}
 }
 
-// send sends a response. The next read finds out how it failed.
-func (c *conn) send(response []byte, pause time.Duration) {
+// send sends a response, or closes the connection.
+func (c *conn) send(response []byte, pause time.Duration) error {
 	for len(response) > 0 {
 		c.moveDeadlines(pause)
 		n, err := c.Conn.Write(response[:min(len(response), maxPiece)])
 		if err != nil {
 			_ = c.Conn.Close()
-			return
+			return err
 		}
 		response = response[n:]
 	}
+	return nil
 }
 
 func (c *conn) moveDeadlines(pause time.Duration) {

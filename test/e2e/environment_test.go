@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"portico/cache"
+	"portico/mapping"
 	"portico/proxy"
 	"portico/test/process"
 	"portico/test/tracker"
@@ -105,7 +106,7 @@ func (h *environment) front(t testing.TB, p plan, next upstream.Tracker, remote 
 		Passthrough: proxy.Passthrough{
 			Target: proxy.Target{
 				Base: h.behind, Transport: stack,
-				For: func(ctx context.Context, _ upstream.Caller, _ bool) context.Context {
+				For: func(ctx context.Context, _ mapping.Operation, _ upstream.Caller, _ bool) context.Context {
 					return transport.With(ctx, func(c *transport.Call) { c.Stream = true })
 				},
 				Dialect: remote.Dialect,

@@ -69,9 +69,9 @@ func (c *Client) send(ctx context.Context, caller upstream.Caller, call *Call) (
 
 // For marks a call for a caller that is sent over the same transport by other means, and whose response is streamed. One that writes is
 // not repeated, although its method may only read. It does not wait for the tracker.
-func (c *Client) For(ctx context.Context, caller upstream.Caller, writes bool) context.Context {
+func (c *Client) For(ctx context.Context, operation mapping.Operation, caller upstream.Caller, writes bool) context.Context {
 	return transport.With(ctx, func(t *transport.Call) {
-		t.Stream, t.Writes, t.Client, t.Pause = true, writes, caller.Identity(), c.dialect.Load().Backoff
+		t.Operation, t.Stream, t.Writes, t.Client, t.Pause = string(operation), true, writes, caller.Identity(), c.dialect.Load().Backoff
 	})
 }
 

@@ -91,6 +91,9 @@ func (a *attempt) admit() (err error) {
 		return c.newError(BreakerOpen, wait, nil)
 	}
 	a.breaker = breaker
+	if c.admitted.IsZero() {
+		c.admitted = a.began
+	}
 	return nil
 }
 

@@ -92,7 +92,7 @@ type Sample struct {
 	Reason    Reason        // "" when a whole response came, whatever its status, or its reader closed it early
 	Unknown   bool          // the outcome of a write is not known
 	Tries     int           // requests, with those that net/http sent again; 0 when the call was refused before the first one
-	Total     time.Duration // to the end of the response body, or to the error
+	Total     time.Duration // from the first request, which waits no more, to the end of the response body or to the error; 0 without one
 	BytesIn   int64         // received of the response body
 	BytesOut  int64         // of request bodies, every try
 }

@@ -244,7 +244,8 @@ func TestLimitUnderRace(t *testing.T) {
 	process.Eventually(t, "nothing held", func() bool { load := l.Limiter.Load(); return load.InUse == 0 && load.Waiting == 0 })
 }
 
-// TestRefusedIsMeasured: what Refuse refuses fails in the way in which a call fails, and is measured as one. So is waiting for a slot.
+// TestRefusedIsMeasured: what Refuse refuses fails in the way in which a call fails, and is measured as one. The time of a call
+// begins when it is sent: the wait for a slot is no part of it.
 func TestRefusedIsMeasured(t *testing.T) {
 	const wait = 50 * time.Millisecond
 	g, seen := newGate(t), &recorder{}
@@ -274,7 +275,8 @@ func TestRefusedIsMeasured(t *testing.T) {
 	if load := stack.Limiter.Load(); load.InUse != 0 || load.Waiting != 0 || load.Shed != 2 || len(g.order) != 1 {
 		t.Errorf("%+v, the tracker saw %q", load, g.order)
 	}
-	if samples := seen.all(); len(samples) != 4 || samples[1].Operation != "op" || samples[1].Reason != LimitFull || samples[2].Reason != Canceled || samples[2].Total < wait {
+	if samples := seen.all(); len(samples) != 4 || samples[1].Operation != "op" || samples[1].Reason != LimitFull || samples[2].Reason != Canceled ||
+		samples[0].Total+samples[1].Total+samples[2].Total != 0 || samples[3].Total < wait {
 		t.Errorf("observed: %+v", samples)
 	}
 }

@@ -60,16 +60,16 @@ type call struct {
 	stack    *Stack
 	class    Class
 	read     bool
-	begun    time.Time
 	follower Observer // of a Trace, or nil
 	tries    int
 	deadline time.Time    // of all tries
+	admitted time.Time    // when its first request was, zero before that
 	fresh    bool         // a kept connection has failed
 	sent     atomic.Int64 // bytes of request bodies
 }
 
 func (s *Stack) newCall(of Call, method string) *call {
-	return &call{Call: of, stack: s, class: of.class(method), read: of.reads(method), begun: time.Now()}
+	return &call{Call: of, stack: s, class: of.class(method), read: of.reads(method)}
 }
 
 func (c *call) breaker() *Breaker {
@@ -85,7 +85,7 @@ func (c *call) breaker() *Breaker {
 func (s *Stack) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := s.newCall(CallOf(req.Context()), req.Method)
 	if s.o.Trace != nil {
-		req, c.follower = s.o.Trace(req, c.begun)
+		req, c.follower = s.o.Trace(req, time.Now())
 	}
 	resp, err := c.repeat(req)
 	if err != nil {
@@ -131,7 +131,10 @@ func (c *call) newError(reason Reason, retryAfter time.Duration, err error) *Err
 func (c *call) report(with *attempt, err error) {
 	sample := Sample{
 		Operation: c.Operation, Class: c.class, Reason: ReasonOf(err), Unknown: OutcomeUnknown(err), Tries: c.tries,
-		Total: time.Since(c.begun), BytesOut: c.sent.Load(),
+		BytesOut: c.sent.Load(),
+	}
+	if !c.admitted.IsZero() {
+		sample.Total = time.Since(c.admitted)
 	}
 	if with != nil {
 		sample.Status, sample.BytesIn = with.resp.StatusCode, with.received.Load()

@@ -86,6 +86,9 @@ func (rt *Runtime) release() {
 			_ = shared.Close() // connections to Redis, which nothing uses any more
 		}
 	}
+	if len(now.shared) == 0 {
+		rt.metrics.WithoutRedis()
+	}
 }
 
 // Close closes all runtimes and the shared resources.

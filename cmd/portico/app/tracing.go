@@ -105,7 +105,7 @@ func (t *tracing) call(tracker string, req *http.Request, begun time.Time) (*htt
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return req, nil
 	}
-	operation := cmp.Or(transport.CallOf(ctx).Operation, string(proxy.OpPassthrough))
+	operation := transport.CallOf(ctx).Operation
 	ctx, span := t.tracer.Start(ctx, "tracker "+operation, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(begun))
 	req = req.WithContext(ctx)
 	req.Header = req.Header.Clone()

@@ -123,7 +123,7 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 		options.Break.ProbeURL, options.Break.Well = t.base.JoinPath("rest", "version").String(), bugzilla.IsHealthy
 	}
 	options.Break.OnChange = func(change transport.Change) {
-		metrics.Breaker(label, change.Breaker, change.To)
+		metrics.BreakerChanged(label, change.Breaker, change.To)
 		changed := logger.With("tracker", label, "breaker", change.Breaker, "from", change.From, "to", change.To, "address", address)
 		if change.To == transport.Closed { // what it failed with is over
 			changed.Info("breaker changed")
