@@ -225,6 +225,7 @@ func TestProbe(t *testing.T) {
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe       tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "without a version in JSON: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: HTTP 200 without a version"},
+		"https":      {answer(500, "<html>"), exitFailed, "FAILED: HTTP 500: the tracker fails; if its own address is an https one, set trackers.main.host: https://HOST\n"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
 		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: an invalid version"},
 		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://else.example/: "},
