@@ -439,6 +439,9 @@ func TestHealth(t *testing.T) {
 			http.Error(w, "starting or draining", http.StatusServiceUnavailable)
 		case base == "tls":
 			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
+		case base == "page":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<html>\n<title>Bugs</title>\n</html>\n")
 		case base == "hung":
 			<-hung
 		}
@@ -457,6 +460,7 @@ func TestHealth(t *testing.T) {
 		{gone, exitNotAsked, "", "cannot reach Portico's admin listener at " + strings.TrimPrefix(gone, "http://") + ": connection refused; is it running? use --admin\n"},
 		{listener + "/tls", exitNotAsked, "", "portico health: the admin listener says 400: Client sent an HTTP request to an HTTPS server.\n"},
 		{strings.Replace(listener, "http", "https", 1), exitNotAsked, "", "server gave HTTP response to HTTPS client; use http:// in --admin\n"},
+		{listener + "/page", exitNotAsked, "", "portico health: a web page with status 200 is at " + strings.TrimPrefix(listener, "http://") + ", which is not Portico's admin listener; use --admin\n"},
 		{"http://no..name:1", exitNotAsked, "", "cannot reach Portico's admin listener at no..name:1: no such host; is it running? use --admin\n"},
 		{"nowhere", exitNotAsked, "", "--admin: "},
 	} {
