@@ -67,7 +67,7 @@ func optional(name, text string) slog.Attr {
 // withoutCredential ends a path behind the name of a credential, in the first of its readings that has one. A query whose question
 // mark was escaped, or written as something else, is a part of the path.
 func withoutCredential(escaped string) string {
-	if !strings.ContainsAny(escaped, "=%") {
+	if !strings.ContainsAny(escaped, ":=%") {
 		return escaped
 	}
 	kept := "…"

@@ -169,9 +169,9 @@ func (c *Credentials) AddHeaders(header http.Header) {
 	}
 }
 
-var assignment = regexp.MustCompile(`(?i)(?:api_?key|login|passw(?:or)?d|token)(?:=|%(?:25)*3d)`)
+var assignment = regexp.MustCompile(`(?i)(?:api_?key|login|passw(?:or)?d|token)(?:=|%(?:25)*3d)|x-bugzilla-[a-z-]+(?:[:=]|%(?:25)*3[ad])`)
 
-// EndAtCredential ends a text behind the name of a credential and an equals sign. Clients write credentials into other values by mistake, such
+// EndAtCredential ends a text behind the name of a credential and an equals sign, or of a header and a colon. Clients write credentials into other values by mistake, such
 // as with a second question mark in an address, or with an escaped one.
 func EndAtCredential(text string) string {
 	if at := assignment.FindStringIndex(text); at != nil {

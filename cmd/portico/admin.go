@@ -167,6 +167,9 @@ func (a *adminClient) call(ctx context.Context, method, path string, value any) 
 		return nil, unreachable(err, "Portico's admin listener", remedy)
 	}
 	defer response.Body.Close()
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") { // the listener sends pages to browsers only
+		return nil, fmt.Errorf("a web page with status %d is at %s, which is not Portico's admin listener; use --admin", response.StatusCode, request.URL.Host)
+	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAdminResponse))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = newRefusal(response.StatusCode, text)

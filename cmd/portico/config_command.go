@@ -11,13 +11,13 @@ import (
 
 // configCommand is portico config.
 func configCommand(env environment) *cobra.Command {
-	text := func(name, short, text string) *cobra.Command {
-		return command(name, short, func(context.Context, []string) error {
-			return says("%s", text)(env.stdout)
-		})
-	}
 	var flags *config.Flags
 	o := output{env: env}
+	text := func(name, short string, print func() error) *cobra.Command {
+		c := command(name, short, func(context.Context, []string) error { return print() })
+		o.flags(c.Flags())
+		return c
+	}
 	show := command("print --config FILE | --tracker URL", "print the effective configuration", func(context.Context, []string) error {
 		cfg, err := load(flags, env)
 		if err != nil {
@@ -35,6 +35,10 @@ As text it is YAML; JSON has no origins.`
 		Long: `Print what is needed to write a configuration. Editors with a YAML language server use the schema
 for completion and checks.`,
 	},
-		text("example", "print the example configuration: every key with its default and what it means", files.ConfigExample),
-		text("schema", "print the JSON Schema (2020-12) of the configuration", files.ConfigSchema), show)
+		text("example", "print the example configuration: every key with its default and what it means", func() error {
+			return o.document([]byte(files.ConfigExample))
+		}),
+		text("schema", "print the JSON Schema (2020-12) of the configuration", func() error {
+			return o.print([]byte(files.ConfigSchema), nil)
+		}), show)
 }

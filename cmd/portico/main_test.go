@@ -225,6 +225,7 @@ func TestProbe(t *testing.T) {
 		"tracker":    {answer(200, `{"version":"5.2+"}`), exitOK, "probe       tracker main: version 5.2+"},
 		"web page":   {answer(200, "<html>"), exitFailed, "without a version in JSON: this is no tracker; check trackers.main.url\nThe configuration is good, but a probe failed.\n"},
 		"other JSON": {answer(200, "{}"), exitFailed, "FAILED: HTTP 200 without a version"},
+		"https":      {answer(500, "<html>"), exitFailed, "FAILED: HTTP 500: the tracker fails; if its own address is an https one, set trackers.main.host: https://HOST\n"},
 		"escapes":    {answer(200, `{"version":"5\u001b[2J"}`), exitFailed, "FAILED: an invalid version"},
 		"long":       {answer(200, `{"version":"`+strings.Repeat("5", 1000)+`"}`), exitFailed, "FAILED: an invalid version"},
 		"elsewhere":  {http.RedirectHandler("https://u:p@else.example/", http.StatusFound), exitFailed, "redirects to https://else.example/: "},
@@ -371,7 +372,7 @@ func TestFormats(t *testing.T) {
 		"canary accept S": admin + signed, "canary reopen S": admin + signed, "canary fixed S": admin + signed, "canary reset": admin + signed,
 		"migrate status": admin, "migrate history": admin, "migrate plan " + rules: admin, "migrate apply " + rules + " --version 1": admin + signed,
 		"migrate kill": admin + signed, "migrate revive": admin + signed, "check": tracker, "check --probe": tracker, "check --print": tracker,
-		"config print": tracker, "explain GET /rest/version": "",
+		"config print": tracker, "config example": "", "config schema": "", "explain GET /rest/version": "",
 	} {
 		results := map[string]string{}
 		for _, flags := range []string{"--json", "--format json", "--format=json --json", "--output json --json", "--output yaml", "--output text", "--json=false", ""} {
@@ -394,7 +395,7 @@ func TestFormats(t *testing.T) {
 				if a, b := fmt.Sprint(value), fmt.Sprint(same); len(a) != len(b) { // explain makes up an id
 					t.Errorf("%s as YAML has %s, and as JSON %s", command, a, b)
 				}
-			case command != "canary report": // which is as the listener has it
+			case command != "canary report" && command != "config schema": // which are JSON
 				if json.Valid([]byte(stdout)) {
 					t.Errorf("%s %s prints JSON: %s", command, flags, stdout)
 				}
@@ -438,6 +439,9 @@ func TestHealth(t *testing.T) {
 			http.Error(w, "starting or draining", http.StatusServiceUnavailable)
 		case base == "tls":
 			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
+		case base == "page":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = io.WriteString(w, "<html>\n<title>Bugs</title>\n</html>\n")
 		case base == "hung":
 			<-hung
 		}
@@ -456,6 +460,7 @@ func TestHealth(t *testing.T) {
 		{gone, exitNotAsked, "", "cannot reach Portico's admin listener at " + strings.TrimPrefix(gone, "http://") + ": connection refused; is it running? use --admin\n"},
 		{listener + "/tls", exitNotAsked, "", "portico health: the admin listener says 400: Client sent an HTTP request to an HTTPS server.\n"},
 		{strings.Replace(listener, "http", "https", 1), exitNotAsked, "", "server gave HTTP response to HTTPS client; use http:// in --admin\n"},
+		{listener + "/page", exitNotAsked, "", "portico health: a web page with status 200 is at " + strings.TrimPrefix(listener, "http://") + ", which is not Portico's admin listener; use --admin\n"},
 		{"http://no..name:1", exitNotAsked, "", "cannot reach Portico's admin listener at no..name:1: no such host; is it running? use --admin\n"},
 		{"nowhere", exitNotAsked, "", "--admin: "},
 	} {

@@ -60,12 +60,17 @@ func (o *output) config(cfg config.Config) error {
 	if err := config.Print(&text, cfg); err != nil {
 		return err
 	}
+	return o.document(text.Bytes())
+}
+
+// document prints YAML: as it is, or as JSON, which has no comments.
+func (o *output) document(text []byte) error {
 	var document map[string]any
 	if o.format != "json" {
-		_, err := text.WriteTo(o.env.stdout)
+		_, err := o.env.stdout.Write(text)
 		return err
 	}
-	return cmp.Or(yaml.Unmarshal(text.Bytes(), &document), o.value(document, nil))
+	return cmp.Or(yaml.Unmarshal(text, &document), o.value(document, nil))
 }
 
 // print prints JSON: as it is where the format is json or show is nil, as YAML, or else as show prints it, with columns that

@@ -94,6 +94,14 @@ func (m *Metrics) set(code, subject string, holds bool, since time.Time, cause s
 	m.reasons[key] = reason
 }
 
+// holds reports whether a condition without a subject holds.
+func (m *Metrics) holds(code string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, held := m.reasons[[2]string{code, ""}]
+	return held
+}
+
 // Alarm returns the present state of the service.
 func (m *Metrics) Alarm() Alarm {
 	m.mu.Lock()
@@ -160,7 +168,11 @@ func (m *Metrics) check(w Watched, now time.Time) {
 	m.set("state", "", stale != "", now, stale)
 	recorded := cmp.Or(w.Journal, &journal.Status{})
 	waits := recorded.Pending + recorded.Unresolved + recorded.Parked
-	m.set("journal", "", recorded.Lag > late.Seconds(), now, fmt.Sprintf("%d not copied, %d of them parked.", waits, recorded.Parked))
+	bound := late.Seconds()
+	if m.holds("journal") { // until it is well below, so that the alarm does not come and go with each copy
+		bound /= 2
+	}
+	m.set("journal", "", recorded.Lag > bound, now, fmt.Sprintf("%d not copied, %d of them parked.", waits, recorded.Parked))
 	for name, secured := range w.Certificates {
 		if secured == nil {
 			continue

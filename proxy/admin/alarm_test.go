@@ -97,7 +97,12 @@ func TestAlarmOfLateCopies(t *testing.T) {
 	if codes(alarm) != "journal " || alarm.Level != admin.Amber || alarm.Reasons[0].Cause != "7 not copied, 4 of them parked." {
 		t.Errorf("of late copies: %+v", alarm)
 	}
-	for _, held := range []*journal.Status{nil, {}} {
+	for _, lag := range []float64{299, 301, 151} { // the oldest one was copied, and the next one is as old
+		if again := look(&journal.Status{Pending: 2, Lag: lag}); codes(again) != "journal " || !again.Since.Equal(alarm.Since) {
+			t.Errorf("copies are %v s late: %+v", lag, again)
+		}
+	}
+	for _, held := range []*journal.Status{{Pending: 2, Lag: 149}, nil, {}} {
 		if alarm := look(held); alarm.Level != admin.Green {
 			t.Errorf("all is copied: %+v", alarm)
 		}

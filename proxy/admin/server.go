@@ -52,10 +52,10 @@ type Server struct {
 //go:embed assets
 var assets embed.FS
 
-// description is the interface for clients in the form of OpenAPI.
+// descriptions are the interfaces for clients and for operators in the form of OpenAPI.
 //
-//go:embed openapi.yaml
-var description embed.FS
+//go:embed openapi.yaml openapi-admin.yaml
+var descriptions embed.FS
 
 // New returns a Server that is not ready yet. It panics when two pages have the same path.
 func New(options Options) *Server {
@@ -64,7 +64,8 @@ func New(options Options) *Server {
 	guarded.HandleFunc("GET /{$}", s.overview)
 	guarded.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { WriteJSON(w, http.StatusOK, options.Status()) })
 	guarded.Handle("GET /metrics", promhttp.HandlerFor(options.Metrics.all, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	guarded.Handle("GET /openapi.yaml", http.FileServerFS(description))
+	guarded.Handle("GET /openapi.yaml", http.FileServerFS(descriptions))
+	guarded.Handle("GET /openapi-admin.yaml", http.FileServerFS(descriptions))
 	if options.Token != "" { // profiles show the paths of files, and taking one costs CPU
 		guarded.HandleFunc("GET /debug/pprof/", pprof.Index)
 		guarded.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

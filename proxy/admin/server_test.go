@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -152,9 +153,16 @@ func TestToken(t *testing.T) {
 	if _, header, _ := look(t, "GET", base+"/"); !strings.HasPrefix(header.Get("Www-Authenticate"), "Basic ") {
 		t.Error("a browser would not ask for the token")
 	}
-	for _, path := range []string{"/openapi.yaml", "/assets/%2e%2e/openapi.yaml", "/assets/..%2fopenapi.yaml", "/assets/../openapi.yaml"} {
+	for _, path := range []string{"/openapi.yaml", "/openapi-admin.yaml", "/assets/%2e%2e/openapi.yaml", "/assets/..%2fopenapi.yaml", "/assets/../openapi.yaml"} {
 		if status, _, _ := look(t, "GET", base+path); status == http.StatusOK {
 			t.Errorf("%s needs no token", path)
+		}
+	}
+	for _, path := range []string{"/openapi.yaml", "/openapi-admin.yaml"} {
+		described, err := os.ReadFile("." + path)
+		must(t, err)
+		if status, _, body := look(t, "GET", base+path, "Authorization", "Bearer secret"); status != http.StatusOK || body != string(described) {
+			t.Errorf("%s: %d, %d bytes", path, status, len(body))
 		}
 	}
 }

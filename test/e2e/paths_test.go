@@ -82,6 +82,7 @@ func TestCredentialsInPathsAreKeptNowhere(t *testing.T) {
 	for _, path := range []string{
 		"Bugzilla%5Fapi%5Fkey=", "Bugzilla_api_key=", "P%3FBugzilla_api_key%3D", "P%253FBugzilla%255Fapi_key=", "P;Bugzilla%5Ftoken=", "P/%61pi_key=",
 		"BUGZILLA%5FPASSWORD=", "P;Bugzilla_password=", "P%23TOKEN%3d", "P&login=x&password=",
+		"X-BUGZILLA-API-KEY:", "X-Bugzilla-Token:%20", "P/x-bugzilla-api-key%3A%20",
 	} {
 		f.get(t, "", "/rest/flag_type/"+path+secret).refused(t, 400, 32000)
 		f.get(t, "", "/page/"+path+secret)

@@ -92,6 +92,8 @@ func versionAt(ctx context.Context, client *http.Client, name, address string) (
 	}
 	version, _ = mapping.Text(members.Get("version"))
 	switch {
+	case version == "" && response.StatusCode >= http.StatusInternalServerError: // as BMO and Harmony respond where X-Forwarded-Proto is not https
+		err = fmt.Errorf("HTTP %d: the tracker fails; if its own address is an https one, set trackers.%s.host: https://HOST", response.StatusCode, name)
 	case version == "":
 		err = fmt.Errorf("HTTP %d without a version in JSON: this is no tracker; check trackers.%s.url", response.StatusCode, name)
 	case !validVersion.MatchString(version):

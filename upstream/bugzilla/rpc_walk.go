@@ -128,11 +128,11 @@ func endsInEscape(p []byte) bool {
 func (s *jsonScan) closed() bool { return s.depth == 0 && !s.inString }
 
 // walkXML reads an XML text and calls visit at the end of each element: with its name, and its text after the last tag within, without
-// white space around it. It does not check the text. An error is one of in.
+// white space around it. Comments within a text are not part of it. It does not check the text. An error is one of in.
 func walkXML(in io.Reader, visit func(name, text string)) error {
 	r := bufio.NewReaderSize(in, walkBuffer)
-	for {
-		text, err := readUntil(r, '<')
+	for text := ""; ; {
+		piece, err := readUntil(r, '<')
 		tag := ""
 		if err == nil {
 			tag, err = readUntil(r, '>')
@@ -140,9 +140,18 @@ func walkXML(in io.Reader, visit func(name, text string)) error {
 		if err != nil {
 			return endOrError(err)
 		}
-		if name, closes := strings.CutPrefix(tag, "/"); closes {
-			visit(strings.TrimSpace(name), strings.TrimSpace(html.UnescapeString(text)))
+		text += html.UnescapeString(piece)
+		cdata, isCDATA := strings.CutPrefix(tag, "![CDATA[")
+		switch name, closes := strings.CutPrefix(tag, "/"); {
+		case isCDATA:
+			text += strings.TrimSuffix(cdata, "]]")
+		case closes:
+			visit(strings.TrimSpace(name), strings.TrimSpace(text))
+			text = ""
+		case !strings.HasPrefix(tag, "!") && !strings.HasPrefix(tag, "?"):
+			text = ""
 		}
+		text = text[:min(len(text), 4*maxWalkWord)]
 	}
 }
 

@@ -41,7 +41,10 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	defer cancel()
 	s, err := connect(dsn)
 	if err == nil {
-		if err = s.migrate(ctx, migrations); err == nil {
+		if err = s.migrate(ctx, migrations); err == nil { // where nothing is compared any more, nothing else removes old tallies
+			err = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
+		}
+		if err == nil {
 			return s, nil
 		}
 		err = errors.Join(err, s.Close())

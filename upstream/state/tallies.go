@@ -49,14 +49,14 @@ func AddBuckets(a, b []int64) []int64 {
 }
 
 // AddTallies adds to what is kept, all of it or, with an error, nothing. The seconds
-// of At are cut off. Tallies that are older than 30 days are removed.
+// of At are cut off. Tallies that are older than 30 days are removed, as they are by Open.
 func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 	if len(tallies) == 0 {
 		return nil
 	}
 	return s.write(ctx, "adding tallies", func(tx *session) {
 		tx.campaign(tx.forUpdate)
-		tx.exec("DELETE FROM portico_tallies WHERE minute < ?", s.now().Add(-tallyAge)) // the key begins with the minute
+		tx.removeTallies(s.now())
 		since := tx.evidence()
 		for _, t := range tallies {
 			t.At, t.Answered, t.Other = t.At.Truncate(time.Minute), name(t.Answered), name(t.Other)
@@ -67,6 +67,11 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 			tx.addTally(t)
 		}
 	})
+}
+
+// removeTallies removes those that are older than 30 days.
+func (s *session) removeTallies(now time.Time) {
+	s.exec("DELETE FROM portico_tallies WHERE minute < ?", now.Add(-tallyAge)) // the key begins with the minute
 }
 
 // tallyColumns are the columns of a Tally.

@@ -64,6 +64,19 @@ func TestOldTalliesGo(t *testing.T) {
 	})
 }
 
+// Where nothing is compared any more, no tally is added, so a start removes the old ones.
+func TestOpenRemovesOldTallies(t *testing.T) {
+	onShared(t, func(t *testing.T, dsn string) {
+		for _, age := range []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour} {
+			must(t, open(t, dsn).AddTallies(t.Context(), []Tally{{At: time.Now().Add(-age), Operation: mapping.OpFlagTypes, Compared: 1}}))
+		}
+		tallies, err := open(t, dsn).Tallies(t.Context(), time.Time{})
+		if must(t, err); len(tallies) != 1 {
+			t.Errorf("%d tallies are left, want 1", len(tallies))
+		}
+	})
+}
+
 func TestRuleUses(t *testing.T) {
 	onQuick(t, func(t *testing.T, s *Store, _ *clock) {
 		must(t, s.AddRuleUses(t.Context(), []RuleUse{{"times", 2, noon}, {"ids", 1, noon}, {"times", 3, noon.Add(-time.Hour)}}))

@@ -38,12 +38,17 @@ func (rt *Runtime) openCandidate(ctx context.Context) error {
 	if err := rt.openCanary(); err != nil {
 		return err
 	}
+	former := rt.journal
 	applySettings, err := rt.openJournal()
 	if err == nil {
 		err = rt.openSwitchover(ctx)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		applySettings() // last, since a build that fails changes nothing
+	case rt.journal != former:
+		rt.journal.Close()
+		rt.journal = former
 	}
 	return err
 }
@@ -254,7 +259,7 @@ func (m *missingKeys) list(tracker string) []string {
 
 // newGate joins the gate of the switchover with the comparison and both trackers.
 func (rt *Runtime) newGate() *transition.Gate {
-	candidate := rt.trackers[rt.cfg.Candidate]
+	candidate, recorded := rt.trackers[rt.cfg.Candidate], rt.journal
 	g := &transition.Gate{
 		Switchover: rt.switchover, Report: rt.Canary.Report, Callers: map[string]upstream.Caller{}, Missing: rt.missing.list,
 		OtherKeys: candidate.keys.Forwards() && !switchover.Keys{Credentials: rt.cfg.Canary.Credentials}.Forwards(),
@@ -263,10 +268,10 @@ func (rt *Runtime) newGate() *transition.Gate {
 			return err
 		},
 		Journal: func(ctx context.Context) (*journal.Status, error) {
-			if rt.journal == nil {
+			if recorded == nil {
 				return nil, nil
 			}
-			status, err := rt.journal.Status(ctx)
+			status, err := recorded.Status(ctx)
 			return &status, err
 		},
 	}

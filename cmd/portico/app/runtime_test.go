@@ -214,28 +214,33 @@ func TestReloadFreesTheFormerRuntimes(t *testing.T) {
 	}
 }
 
-// TestJournalKeepsItsSettingsWhenAReloadFails: those of the configuration that could not be built are freed.
+// TestJournalKeepsItsSettingsWhenAReloadFails: those of the configuration that could not be built are freed, and so is its journal where there was none.
 func TestJournalKeepsItsSettingsWhenAReloadFails(t *testing.T) {
-	cfg := configured(t, "http://127.0.0.1:1/", "old", "new")
-	cfg.Switchover.Journal.Spool = t.TempDir()
-	s := app.New(io.Discard, cfg)
-	defer s.Close()
-	var freed atomic.Bool
-	build := func(rules ...switchover.Rule) error {
-		cfg, keys := cfg, new(journal.Keys)
-		runtime.AddCleanup(keys, func(int) { freed.Store(true) }, 0)
-		cfg.Switchover.Journal.Keys, cfg.Switchover.Rules = keys, rules
-		_, err := s.Build(t.Context(), cfg)
-		return err
+	for _, hasJournal := range []bool{true, false} {
+		cfg := configured(t, "http://127.0.0.1:1/", "old", "new")
+		cfg.Switchover.Journal.Spool = t.TempDir()
+		s := app.New(io.Discard, cfg)
+		defer s.Close()
+		var freed atomic.Bool
+		build := func(keyed bool, rules ...switchover.Rule) error {
+			cfg := cfg
+			if keyed {
+				cfg.Switchover.Journal.Keys = new(journal.Keys)
+				runtime.AddCleanup(cfg.Switchover.Journal.Keys, func(int) { freed.Store(true) }, 0)
+			}
+			cfg.Switchover.Rules = rules
+			_, err := s.Build(t.Context(), cfg)
+			return err
+		}
+		must(t, build(hasJournal))
+		if err := build(true, switchover.Rule{Name: "rest", Callers: []string{"unknown"}, Reads: "old", Writes: "old"}); err == nil {
+			t.Fatal("rules for an unknown caller were taken")
+		}
+		process.Eventually(t, "the settings are freed", func() bool {
+			runtime.GC()
+			return freed.Load()
+		})
 	}
-	must(t, build())
-	if err := build(switchover.Rule{Name: "rest", Callers: []string{"unknown"}, Reads: "old", Writes: "old"}); err == nil {
-		t.Fatal("rules for an unknown caller were taken")
-	}
-	process.Eventually(t, "the settings are freed", func() bool {
-		runtime.GC()
-		return freed.Load()
-	})
 }
 
 // TestProbesGoOnAfterAReload: the former configuration leaves connections that are still in use alone.
