@@ -103,3 +103,15 @@ func TestShutdownHasAnEnd(t *testing.T) {
 		})
 	}
 }
+
+// The end of the program that reads the log loses lines, and nothing else.
+func TestTheReaderOfTheLogEnds(t *testing.T) {
+	const oneLine = `mkfifo "$0/log" && { head -n 1 "$0/log" & } && exec "$@" 2>"$0/log"`
+	f := process.ServeVia(t, []string{"sh", "-c", oneLine, t.TempDir()}, nil, "serve", "--tracker", holdingTracker(t).base)
+	for range 50 {
+		if got := status(f.Clients + "/rest/bug/1"); got != http.StatusOK {
+			t.Fatalf("a client gets %d", got)
+		}
+		time.Sleep(10 * time.Millisecond) // the reader ends by itself, and lines of the log are written a moment later
+	}
+}

@@ -1,12 +1,15 @@
 package migration
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -208,4 +211,59 @@ func TestNothingIsWrittenToARemovedStore(t *testing.T) {
 	must(t, os.Remove(filepath.Join(filepath.Dir(c.file), "state.db")))
 	got, _ = ask(t, "POST", address, upload())
 	wants(t, "a write after the store was removed", fmt.Sprint(got.status, got.header.Get("Portico-Error")), "503journal-unavailable")
+}
+
+// TestAFileThatCannotBeOpenedParksNothing: while large content is out of reach, its copy waits. Afterwards it is made without an operator.
+func TestAFileThatCannotBeOpenedParksNothing(t *testing.T) {
+	c := setCopied(t, "forward")
+	signed := []string{"--actor", "a test", "--reason", "a test", "--config", c.file}
+	run(t, append([]string{"migrate", "journal", "start"}, signed...)...)
+	body := upload()
+	body["data"], body["summary"] = strings.Repeat("aGVs", 1<<10), "large"
+	got, _ := ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", c.Clients, c.bug), body)
+	wants(t, "a write", got.status, http.StatusCreated)
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(c.file), "spool", "*"))
+	content := files[0]
+	must(t, os.Rename(content, content+"-away"))
+	must(t, os.Symlink(content, content)) // nobody can open it, root included
+	run(t, append([]string{"migrate", "journal", "resume"}, signed...)...)
+	process.Eventually(t, "the copy is tried", func() bool { return c.entries(t).Entries[0].Reason != "" })
+	if e := c.entries(t).Entries[0]; e.Status != state.JournalPending {
+		t.Errorf("the entry is %s: %s", e.Status, e.Reason)
+	}
+	must(t, os.Rename(content+"-away", content))
+	process.Eventually(t, "the write is copied", func() bool { return c.summaries(t, 1)["large"] == 1 })
+}
+
+// TestACopyUnderWayIsFinishedAtTheEnd: after an orderly end no outcome is unknown.
+func TestACopyUnderWayIsFinishedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	came := make(chan struct{}, 1)
+	var writes atomic.Int32
+	c := setCopied(t, "forward", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body) // or a hang-up would not be noticed
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if r.Method == http.MethodPost && writes.Add(-1) == 0 { // the copy
+				came <- struct{}{}
+				select {
+				case <-r.Context().Done():
+					return
+				case <-time.After(time.Second):
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	writes.Store(2)
+	got, _ := ask(t, "POST", fmt.Sprintf("%s/rest/bug/%d/attachment", c.Clients, c.bug), map[string]any{
+		"data": "aGVsbG8=", "file_name": "f", "summary": "copied", "content_type": "text/plain",
+	})
+	wants(t, "a write", got.status, http.StatusCreated)
+	<-came
+	c.Stop(t)
+	wants(t, "the copies", c.summaries(t, 1)["copied"], 1)
+	if left := c.entries(t).Entries; len(left) > 0 {
+		t.Errorf("entry %d is %s: %s", left[0].Seq, left[0].Status, left[0].Reason)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"time"
 	"unicode/utf8"
@@ -121,6 +122,8 @@ func (s *step) failed(cause error) {
 		s.park(parkErrorf("the outcome of an attempt at %s is unknown: %v", s.entry.Receiver, cause))
 	case upstream.NotSent(cause) && refusal.Reason != mapping.ReasonInexpressive:
 		s.again(false, cause)
+	case isFileError(cause):
+		s.again(errors.Is(cause, fs.ErrNotExist), cause) // a file that is not there may be lost
 	case s.shown() != nil && (upstream.RefusesLogin(cause) || ok && refusal.Code == codeHidden):
 		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
@@ -180,13 +183,20 @@ func (s *step) shown() *upstream.Caller {
 	return caller
 }
 
-// open decrypts the request. A key that is not known here may be known to a process that was reloaded earlier, so its
-// lack parks nothing.
+// open decrypts the request. A key that is not known here may be known to a process that was reloaded earlier, and a file that cannot be
+// opened or written now may be soon, so neither parks at once.
 func (s *step) open() (err error) {
-	if s.of, err = s.settings.open(s.entry); err != nil && !errors.Is(err, errKey) {
+	s.of, err = s.settings.open(s.entry)
+	if err != nil && !errors.Is(err, errKey) && !isFileError(err) {
 		err = parkErrorf("the recorded request is unreadable: %v", err)
 	}
 	return err
+}
+
+// isFileError reports whether the machine has refused a file: its disk is full or away, or too many files are open.
+func isFileError(err error) bool {
+	_, is := errors.AsType[*fs.PathError](err)
+	return is
 }
 
 // run does what the entry needs, and returns why it could not: a parkError, errKey, or the error of a tracker or of the store.

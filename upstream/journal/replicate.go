@@ -21,6 +21,8 @@ const (
 	maxTurn = 20
 	// tidyEvery is how often old entries and files are removed.
 	tidyEvery = 10 * time.Minute
+	// endTime is how long a copy under way may take once life has ended. A call that is cut off has an unknown outcome.
+	endTime = 5 * time.Second
 )
 
 // replicate copies what is due, lanes in parallel, until life ends.
@@ -126,8 +128,9 @@ func (j *Journal) copyLane(life context.Context, e state.JournalEntry, leases []
 // advance does what the first entry of a lane needs. It reports whether what became of that was noted.
 func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 	settings := j.settings.Load()
-	ctx, cancel := context.WithTimeout(life, 2*settings.Timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(life), 2*settings.Timeout)
 	defer cancel()
+	defer context.AfterFunc(life, func() { time.AfterFunc(endTime, cancel) })()
 	s := &step{journal: j, settings: settings, from: e, entry: &e}
 	// What another process has begun may still be under way, so nothing is looked at before its lease is over.
 	if open := e.Attempt != nil || e.Status == state.JournalBegun; open && !s.begin(ctx) {

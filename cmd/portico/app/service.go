@@ -54,6 +54,7 @@ func (s *Service) Serve(ctx context.Context) error {
 	QuietLibraries()
 	ctx, stop := UntilSignal(ctx)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // the end of the program that reads the log must not end this one
 	hangups := make(chan os.Signal, 1)
 	if s.Reload != nil {
 		signal.Notify(hangups, syscall.SIGHUP)
