@@ -137,9 +137,10 @@ func isTimeout(err error) bool {
 	return ok && e.Timeout()
 }
 
-// isLost reports whether the tracker closed the connection.
+// isLost reports whether the connection failed, as it does if the tracker closes it or sends a TLS alert.
 func isLost(err error) bool {
-	return isOneOf(err, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed, http.ErrBodyReadAfterClose)
+	_, failed := errors.AsType[*net.OpError](err)
+	return failed || isOneOf(err, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, http.ErrBodyReadAfterClose)
 }
 
 func isOneOf(err error, targets ...error) bool {
