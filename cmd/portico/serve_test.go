@@ -5,13 +5,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,23 +165,6 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	if status := get(t, "http://"+at[1]+"/status"); !strings.Contains(status, `"tls.cert_file"`) {
 		t.Errorf("the status does not name the key that needs a restart:\n%s", status)
 	}
-}
-
-// The log names the cause if a tracker wants a certificate that Portico does not show.
-func TestATrackerThatWantsACertificate(t *testing.T) {
-	t.Parallel()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	authority := writeFile(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	program, at := startServe(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+
-		"trackers: {main: {url: "+server.URL+", dialect: bmo, ca_file: "+authority+"}}\n"))
-	response, text := send(t, http.MethodGet, "http://"+at[0]+"/rest/bug/1/attachment", "")
-	if reason := response.Header.Get("Portico-Error"); reason != "tracker-unreachable" {
-		t.Errorf("the client gets %q and %s", reason, text)
-	}
-	process.Eventually(t, "the log has the cause", func() bool { return strings.Contains(program.Err.String(), "tls: certificate required") })
 }
 
 func copyFile(t *testing.T, from, to string) {

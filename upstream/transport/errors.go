@@ -132,15 +132,20 @@ func isOwnShortage(err error) bool {
 	return isOneOf(err, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM)
 }
 
+// isAlert reports whether the tracker sent a TLS alert. With TLS 1.3 it refuses a certificate only after the handshake.
+func isAlert(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "remote error"
+}
+
 func isTimeout(err error) bool {
 	e, ok := errors.AsType[net.Error](err)
 	return ok && e.Timeout()
 }
 
-// isLost reports whether the connection failed, as it does if the tracker closes it or sends a TLS alert.
+// isLost reports whether the tracker closed the connection.
 func isLost(err error) bool {
-	_, failed := errors.AsType[*net.OpError](err)
-	return failed || isOneOf(err, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, http.ErrBodyReadAfterClose)
+	return isOneOf(err, io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed, http.ErrBodyReadAfterClose)
 }
 
 func isOneOf(err error, targets ...error) bool {
