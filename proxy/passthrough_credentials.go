@@ -94,7 +94,7 @@ func (p *passing) mapKey() error {
 		return err
 	case p.inBody:
 		return mapping.NewError(mapping.CodeLoginRequired, upstream.ReasonNoMappedKey,
-			"This tracker needs another key, and Portico cannot change one in the body: show it in the header X-BUGZILLA-API-KEY. Nothing was sent.")
+			"Portico can neither change nor check the credential in this body: show an API key in the header X-BUGZILLA-API-KEY. Nothing was sent.")
 	}
 	r := p.r.Clone(p.r.Context())
 	adaptHeaders(r.Header, true)

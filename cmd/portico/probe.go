@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -72,16 +73,19 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 	return "responds", nil
 }
 
-// probeDirectory makes a file in the directory that a key names, and removes it. made says that serve makes a directory that is missing.
-func probeDirectory(key, dir string, made bool) (string, error) {
+// probeDirectory makes a file in the directory that a key names, and removes it. made says that serve makes a directory that is missing;
+// then the file is made in the one above.
+func probeDirectory(key, dir string, made bool) (found string, err error) {
+	found = "can be stored"
 	file, err := os.CreateTemp(dir, "portico-blob-*")
-	if made && errors.Is(err, os.ErrNotExist) {
-		return "will be created", nil
+	for made && errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir, found = filepath.Dir(dir), "will be created"
+		file, err = os.CreateTemp(dir, "portico-blob-*")
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w; check %s", err, key)
 	}
-	return "can be stored", errors.Join(file.Close(), os.Remove(file.Name()))
+	return found, errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.

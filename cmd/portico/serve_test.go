@@ -154,9 +154,12 @@ func TestReloadBringsRenewedCertificates(t *testing.T) {
 	if got := serial(); got != 7 {
 		t.Errorf("after: serial %d", got)
 	}
+	renewed, renewedKey = ca.Issue(t, 8)
+	copyFile(t, writeFile(t, "renewed.yaml", least+"tls: {cert_file: "+renewed+", key_file: "+renewedKey+"}\n"), file)
+	reload(t, program, "http://"+at[1])
 	copyFile(t, writeFile(t, "plain.yaml", least), file)
 	reload(t, program, "http://"+at[1])
-	if got := serial(); got != 7 {
+	if got := serial(); got != 8 {
 		t.Errorf("after a reload without TLS, which needs a restart: serial %d", got)
 	}
 	if status := get(t, "http://"+at[1]+"/status"); !strings.Contains(status, `"tls.cert_file"`) {

@@ -144,6 +144,7 @@ func TestProbeOfTwoTrackers(t *testing.T) {
 		"no folder":         {"no/b.db", "", exitFailed, "/no is not there"},
 		"spool":             {"g.db", spool(folder), exitOK, "probe       journal: can be stored\n"},
 		"spool of serve":    {"h.db", spool(folder + "/spool"), exitOK, "probe       journal: will be created\n"},
+		"read-only":         {"j.db", spool("/sys/no/spool"), exitFailed, "; check switchover.journal.spool\n"},
 		"no spool":          {"i.db", spool(secret + "/spool"), exitFailed, "not a directory; check switchover.journal.spool\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func NewKeys(current []byte, older ...[]byte) (*Keys, error) {
 	k := &Keys{known: map[keyID]cipher.AEAD{}}
 	for i, secret := range append([][]byte{current}, older...) {
 		if len(bytes.TrimSpace(secret)) < minSecret {
-			return nil, fmt.Errorf("key %d of the journal is too short: use at least %d random bytes", i+1, minSecret)
+			return nil, fmt.Errorf("is too short: use at least %d random bytes", minSecret)
 		}
 		// None of these fails for lengths that are right.
 		material, _ := hkdf.Key(sha256.New, secret, nil, "portico journal", 32+idLen)

@@ -145,8 +145,9 @@ func (j *Journal) report(life context.Context) {
 		cancel()
 		wait := max(reportEvery, 10*time.Since(begun)) // many entries take long to count
 		if last := j.last.Load(); err != nil && last != nil {
-			status, err = *last, nil
-			status.unread = true
+			former := *last
+			former.Missed, former.Late, former.unread = status.Missed, status.Late, true // this process counts these itself
+			status, err = former, nil
 		}
 		if err == nil {
 			j.last.Store(&status)

@@ -185,6 +185,9 @@ func (a *attempt) failure(c *conn, resp *http.Response, err error) *Error {
 		reason = Timeout
 	case errors.Is(err, errLongHeader):
 		reason = ResponseHeaderTooLarge
+	case isAlert(err):
+		reason = Connect
+		a.call.stack.noConn.Store(new(connectCause(err)))
 	default:
 		if c.received.Load() == 0 || isLost(err) {
 			reason = Reset

@@ -189,6 +189,19 @@ func TestUnsentWrites(t *testing.T) {
 	}
 }
 
+// TestACertificateThatIsMissing: with TLS 1.3 the tracker refuses a client after the handshake. Errors name its alert.
+func TestACertificateThatIsMissing(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog, server.TLS = log.New(io.Discard, "", 0), &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	w := newPlain(t, BaseOptions{TLS: server.Client().Transport.(*http.Transport).TLSClientConfig})
+	_, _, err := do(w, get(t, server.URL))
+	if ReasonOf(err) != Connect || !strings.Contains(fmt.Sprint(err), "tls: certificate required") {
+		t.Errorf("%v; want %q and the alert", err, Connect)
+	}
+}
+
 // shutAfter takes one more write, the last one of the handshake, once it is told so.
 type shutAfter struct {
 	net.Conn

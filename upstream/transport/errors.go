@@ -132,6 +132,12 @@ func isOwnShortage(err error) bool {
 	return isOneOf(err, syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL, syscall.ENOBUFS, syscall.ENOMEM)
 }
 
+// isAlert reports whether the tracker sent a TLS alert. With TLS 1.3 it refuses a certificate only after the handshake.
+func isAlert(err error) bool {
+	e, ok := errors.AsType[*net.OpError](err)
+	return ok && e.Op == "remote error"
+}
+
 func isTimeout(err error) bool {
 	e, ok := errors.AsType[net.Error](err)
 	return ok && e.Timeout()

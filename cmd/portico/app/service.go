@@ -205,7 +205,7 @@ func (s *Service) rebuild(ctx context.Context) error {
 	if first != "" {
 		return errors.New("the configuration has problems; the first one: " + first)
 	}
-	needRestart := config.KeepUntilRestart(s.cfg, &cfg)
+	needRestart := config.KeepUntilRestart(s.now().cfg, &cfg)
 	if err := s.checkAccess(&cfg); err != nil {
 		return err
 	}

@@ -130,7 +130,11 @@ func (d *decoder) entry(path string, word, value *yaml.Node, v reflect.Value, ta
 	if name.Type() == reflect.TypeFor[string]() {
 		format = `is:"name"`
 	}
-	if err := parse(name, word.Value, format); err != nil {
+	err := parse(name, word.Value, format)
+	if word.Value == "" {
+		err = errors.New("an entry has no name")
+	}
+	if err != nil {
 		d.at(d.place(word), path, "%s", err)
 		return
 	}

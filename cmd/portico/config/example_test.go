@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
 	"portico"
@@ -183,6 +184,30 @@ func TestSchemaIsMadeOfTheTypes(t *testing.T) {
 	}
 }
 
+// TestSchemaTakesEntries: an editor marks nothing in entries that Portico takes.
+func TestSchemaTakesEntries(t *testing.T) {
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(portico.ConfigSchema))
+	must(t, err)
+	compiler := jsonschema.NewCompiler()
+	must(t, compiler.AddResource("config.json", document))
+	schema, err := compiler.Compile("config.json")
+	must(t, err)
+	for _, entries := range []string{
+		"switchover: {ids: {attachment: {mode: table, offset: 1000000000}}}\n",
+		"switchover: {ids: {bug: {}}, names: {product: {Old Name: New Name}, user: {ann@old.example: ann@new.example}}}\n",
+		"canary: {equivalences: [{name: a, type: idmap, path: $.bugs, offset: 100, table: {'17': 42}, owner: o, reason: r, expires: '2999-01-31'}]}\n",
+	} {
+		if _, problems := Load(nil, nil, writeFile(t, "c.yaml", withTwo+entries)); len(problems) > 0 {
+			t.Errorf("%s: %v", entries, texts(problems))
+		}
+		var value any
+		must(t, yaml.Unmarshal([]byte(withTwo+entries), &value))
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v", entries, err)
+		}
+	}
+}
+
 // schemaOf is the schema of a value with its default. n is where the example has it, or nil, and comment is what stands before that.
 func schemaOf(v reflect.Value, tag reflect.StructTag, n *yaml.Node, comment string) map[string]any {
 	s := map[string]any{}
@@ -200,9 +225,14 @@ func schemaOf(v reflect.Value, tag reflect.StructTag, n *yaml.Node, comment stri
 	case t.Kind() == reflect.Map:
 		child, said := find(n, "", comment)
 		s["type"], s["additionalProperties"] = []string{"object", "null"}, schemaOf(newValue(t.Elem()), tag, child, said)
-		if t.Key() == reflect.TypeFor[mapping.Operation]() {
+		switch t.Key() {
+		case reflect.TypeFor[mapping.Operation]():
 			s["propertyNames"] = map[string]any{"enum": mapping.Operations()}
-		} else if t.Key().Kind() == reflect.String {
+		case reflect.TypeFor[idmap.Kind]():
+			s["propertyNames"] = map[string]any{"enum": idmap.Kinds()}
+		case reflect.TypeFor[idmap.Name]():
+			s["propertyNames"] = map[string]any{"minLength": 1}
+		case reflect.TypeFor[string]():
 			s["propertyNames"] = map[string]any{"pattern": "^" + formats["name"].pattern + "$"}
 		}
 	case t.Kind() == reflect.Slice:
@@ -243,7 +273,7 @@ func scalarSchema(s map[string]any, t reflect.Type, tag reflect.StructTag) {
 	case t.Kind() == reflect.String && tag.Get("is")+tag.Get("oneof") == "":
 		kinds = []string{"string", "number", "boolean"} // a name may look like one
 	default:
-		kinds = []string{map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int: "integer", reflect.Float64: "number"}[t.Kind()]}
+		kinds = []string{map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number"}[t.Kind()]}
 		if kinds[0] == "" {
 			kinds[0] = "string"
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"time"
 
 	"portico/upstream/canary"
@@ -37,20 +38,24 @@ type Journal struct {
 	Keys *journal.Keys
 }
 
-func (j *Journal) readKeys() (err error) {
+// readKeys reads the older keys, too. An error is about the key of the section that is called at.
+func (j *Journal) readKeys() (at string, err error) {
 	if j.Key.text == "" {
-		return nil
+		return "", nil
 	}
 	var older [][]byte
-	for _, file := range j.OlderKeyFiles {
+	for i, file := range j.OlderKeyFiles {
 		key := Secret{File: file}
-		if err := key.Read(nil); err != nil {
-			return err
+		if err = key.Read(nil); err == nil {
+			_, err = journal.NewKeys([]byte(key.text))
+		}
+		if err != nil {
+			return fmt.Sprintf("older_key_files[%d]", i), err
 		}
 		older = append(older, []byte(key.text))
 	}
 	j.Keys, err = journal.NewKeys([]byte(j.Key.text), older...)
-	return err
+	return "key_" + j.Key.source(), err
 }
 
 // Canary is the comparison of two trackers' responses.

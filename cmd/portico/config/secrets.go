@@ -30,6 +30,14 @@ func (s Secret) Given() bool { return s.String() != "" }
 // String names the place of the secret.
 func (s Secret) String() string { return s.File + s.Env }
 
+// source is the name of the key that says where the secret is.
+func (s Secret) source() string {
+	if s.File == "" {
+		return "env"
+	}
+	return "file"
+}
+
 // Text returns the secret, which Problems or Read has read. It is empty where none is named.
 func (s Secret) Text() string { return s.text }
 

@@ -101,8 +101,15 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 		{"names without ids", withTwo + "switchover: {names: {product: {A B: C}}}\n", []string{"c.yaml:4:31: switchover.names.product: does nothing without ids"}},
 		{"names that are alike", withTwo + "switchover: {ids: {bug: {}}, names: {product: {A B: C, a b: D}}}\n", []string{"c.yaml:4:47: switchover.names.product: has two names"}},
 		{"an offset that is too large", withTwo + "switchover: {ids: {bug: {offset: 2147483647}}}\n", []string{"c.yaml:4:34: switchover.ids.bug.offset: "}},
-		{"an older key of the journal that is too short", withTwo + "switchover: {journal: {key_env: KEY, older_key_files: ['" + writeFile(t, "old", "short") + "']}}\n",
-			[]string{"c.yaml:4:23: switchover.journal: key 2 of the journal is too short"}},
+		{"names that are empty", withTwo + "switchover: {ids: {bug: {}}, names: {product: {'': C}, group: {a: ' '}}}\n", []string{
+			"c.yaml:4:48: switchover.names.product: an entry has no name", "c.yaml:4:63: switchover.names.group: has two names that a tracker cannot tell apart, or an empty one",
+		}},
+		{"a key of the journal that is too short", withTwo + "switchover: {journal: {key_file: '" + writeFile(t, "key", "short") + "'}}\n",
+			[]string{"c.yaml:4:34: switchover.journal.key_file: is too short"}},
+		{"an older key of the journal that is too short", withTwo + "switchover:\n  journal:\n    key_env: KEY\n    older_key_files:\n      - " + writeFile(t, "good", strings.Repeat("k", 16)) +
+			"\n      - " + writeFile(t, "old", "short") + "\n", []string{"c.yaml:9:9: switchover.journal.older_key_files[1]: is too short"}},
+		{"no older key of the journal", withTwo + "switchover: {journal: {key_env: KEY, older_key_files: /nowhere}}\n",
+			[]string{"c.yaml:4:55: switchover.journal.older_key_files[0]: reading the secret: open /nowhere: no such file"}},
 		{"no spool", withTwo + "switchover: {journal: {key_env: KEY, spool: ''}}\n", []string{`c.yaml:4:45: switchover.journal.spool: "" is not a directory`}},
 		{"a file for a spool", withTwo + "switchover: {journal: {key_env: KEY, spool: /dev/null}}\n",
 			[]string{`c.yaml:4:45: switchover.journal.spool: "/dev/null" is not a directory`}},
@@ -114,6 +121,7 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			`c.yaml:4:91: canary.target: .nan is less than 0.0001`,
 			`c.yaml:4:114: canary.latency.ratio: .inf is more than 1000`,
 		}},
+		{"a share of no operation", withTwo + "canary: {operations: {'': 1}}\n", []string{"c.yaml:4:23: canary.operations: an entry has no name"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, problems := Load(nil, environ, writeFile(t, "c.yaml", tt.yaml))

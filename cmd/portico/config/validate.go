@@ -68,11 +68,7 @@ func (c *checker) files(k key) {
 		if err == nil && k.path == "traces.headers_" {
 			_, err = c.Traces.ReadHeaders()
 		}
-		named := "file"
-		if value.File == "" {
-			named = "env"
-		}
-		k.path = join(k.path, named)
+		k.path = join(k.path, value.source())
 	case KeyPair:
 		k.path = join(k.path, "cert_file")
 		settings, failed := TLSFiles{KeyPair: value}.Client()
@@ -256,8 +252,8 @@ func (c *checker) ids() {
 // journal checks that what rules want to replicate can be recorded.
 func (c *checker) journal() {
 	settings := &c.Switchover.Journal
-	if err := settings.readKeys(); err != nil {
-		c.errorf("switchover.journal", "%v", err)
+	if at, err := settings.readKeys(); err != nil {
+		c.errorf("switchover.journal."+at, "%v", err)
 	}
 	if info, err := os.Stat(settings.Spool); settings.Key.Given() && (settings.Spool == "" || err == nil && !info.IsDir()) {
 		c.errorf("switchover.journal.spool", "%q is not a directory", settings.Spool)

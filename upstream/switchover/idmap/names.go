@@ -19,7 +19,9 @@ func newNames(tables map[Kind]map[Name]Name) names {
 	n := names{}
 	for kind, table := range tables {
 		for client, native := range table {
-			n[nameKey{kind, false, folded(client)}], n[nameKey{kind, true, folded(native)}] = string(native), string(client)
+			if folded(client) != "" && folded(native) != "" {
+				n[nameKey{kind, false, folded(client)}], n[nameKey{kind, true, folded(native)}] = string(native), string(client)
+			}
 		}
 	}
 	return n

@@ -117,7 +117,7 @@ func (s Settings) Problems(bothWrite bool) (found []Problem) {
 		if table := tables[kind]; len(table) > 0 && len(s.IDs) == 0 {
 			add("names", kind, "does nothing without ids")
 		} else if len(newNames(map[Kind]map[Name]Name{kind: table})) < 2*len(table) {
-			add("names", kind, "has two names that a tracker cannot tell apart")
+			add("names", kind, "has two names that a tracker cannot tell apart, or an empty one")
 		}
 	}
 	return found
