@@ -289,6 +289,13 @@ func TestRateLimitKeepsCallersApart(t *testing.T) {
 	ask(t, "GET", path, "").wantStatus(t, 200)
 	ask(t, "GET", path, "", "Authorization", "Bearer two").wantStatus(t, 200)
 	ask(t, "OPTIONS", path, "").wantStatus(t, 200)
+	refused = false
+	for i := range 50 {
+		refused = refused || ask(t, "GET", path, "", "Authorization", fmt.Sprint("Bearer made up ", i)).status == http.StatusTooManyRequests
+	}
+	if !refused {
+		t.Error("50 credentials of one address came through at once")
+	}
 }
 
 // A credential has calls of its own only once the tracker has accepted it; until then it counts against its address.

@@ -56,7 +56,7 @@ func (c copyBuffers) Put(buffer []byte) {
 
 // acceptsGzip reports whether a client names gzip without refusing it by a weight of 0 (RFC 9110, section 12.5.3).
 func acceptsGzip(header http.Header) bool {
-	for item := range items(header["Accept-Encoding"]) {
+	for _, item := range items(header["Accept-Encoding"]) {
 		coding, weight, weighted := strings.Cut(strings.ToLower(strings.ReplaceAll(item, " ", "")), ";q=")
 		if coding == "gzip" || coding == "x-gzip" {
 			return !weighted || strings.Trim(weight, "0.") != ""

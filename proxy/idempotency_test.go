@@ -155,6 +155,7 @@ func TestIdempotencyKeyAfterFailures(t *testing.T) {
 	}{
 		{"refused by the tracker", refusal(106, 401, "", false), false, true},
 		{"tracker limits callers", refusal(32610, 429, "", false), false, true},
+		{"a web server limits callers", refusal(200429, 429, mapping.ReasonWebServer, false), false, true},
 		{"breaker open", refusal(mapping.CodeUnavailable, 503, mapping.ReasonBreakerOpen, false), false, true},
 		{"no connection", refusal(mapping.CodeBadGateway, 502, mapping.ReasonUnreachable, false), false, true},
 		{"connection lost", refusal(mapping.CodeTimeout, 504, mapping.ReasonUnreachable, true), true, false},

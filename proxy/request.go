@@ -92,7 +92,7 @@ func (t TrustedProxies) client(r *http.Request) (client string, trusted bool) {
 		return "", false
 	}
 	if trusted = t.contains(address); trusted {
-		for _, item := range slices.Backward(slices.Collect(items(r.Header["X-Forwarded-For"]))) {
+		for _, item := range slices.Backward(items(r.Header["X-Forwarded-For"])) {
 			hop, known := hopAddress(strings.TrimSpace(item))
 			if !known {
 				break

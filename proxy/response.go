@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"io"
-	"iter"
 	"maps"
 	"math"
 	"net/http"
@@ -57,7 +56,7 @@ func negotiate(header http.Header) representation {
 		return representation{contentType: typeJSON}
 	}
 	best, highest, weight := offered[0], math.Inf(-1), 1.0
-	for part := range items(accept) {
+	for _, part := range items(accept) {
 		name := acceptName.FindString(part)
 		if name == "" {
 			continue
@@ -162,12 +161,17 @@ func (w *recorder) endBody() {
 // Unwrap is for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// items are those of a header that is a list, in one line or in several.
-func items(lines []string) iter.Seq[string] { return strings.SplitSeq(strings.Join(lines, ","), ",") }
+// items are those of a header that is a list, in one line or in several. Most requests have none, and take no memory for it.
+func items(lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	return strings.Split(strings.Join(lines, ","), ",")
+}
 
 // wantsFresh reports whether a client asks for a response that is not from a cache (RFC 9111, sections 5.2.1.4 and 5.4).
 func wantsFresh(header http.Header) bool {
-	for directive := range items(slices.Concat(header["Cache-Control"], header["Pragma"])) {
+	for _, directive := range items(slices.Concat(header["Cache-Control"], header["Pragma"])) {
 		switch strings.ToLower(strings.TrimSpace(directive)) {
 		case "no-cache", "no-store", "max-age=0":
 			return true
@@ -284,7 +288,7 @@ func matches(header http.Header, etag string) bool {
 	if bare == "" {
 		return false
 	}
-	for item := range items(header["If-None-Match"]) {
+	for _, item := range items(header["If-None-Match"]) {
 		item = strings.TrimPrefix(strings.TrimSpace(item), "W/")
 		if item == "*" || strings.Trim(item, `"`) == bare {
 			return true

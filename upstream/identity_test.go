@@ -1,7 +1,10 @@
 package upstream_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"portico/upstream"
@@ -77,5 +80,17 @@ func TestPositionOfTheSameCallerInOtherForms(t *testing.T) {
 	}
 	if allocations := testing.AllocsPerRun(100, func() { _ = here.Position("r") }); allocations > 0 {
 		t.Errorf("%v allocations", allocations)
+	}
+}
+
+// TestCredentialsAreNotPrinted in whatever form.
+func TestCredentialsAreNotPrinted(t *testing.T) {
+	caller := upstream.Caller{Credentials: upstream.Credentials{APIKey: "secret", Password: "secret", Cookies: "secret"}}
+	var text strings.Builder
+	slog.New(slog.NewJSONHandler(&text, nil)).Info("called", "caller", caller, "credentials", caller.Credentials)
+	asJSON, err := json.Marshal(caller)
+	fmt.Fprintf(&text, "%s %s %+v %#v %+v %#v", asJSON, caller, caller, caller, caller.Credentials, caller.Credentials)
+	if err != nil || strings.Contains(text.String(), "secret") {
+		t.Errorf("%v in %s", err, &text)
 	}
 }

@@ -160,7 +160,7 @@ func migratePlanCommand(a *adminClient) *cobra.Command {
 func planFile(ctx context.Context, a *adminClient, file string) error {
 	status, err := read[switchover.Status](ctx, a, statusPath)
 	if err != nil {
-		return err
+		return exitError{exitUnknown, err}
 	}
 	next, err := loadRules(a.env, file, status.Callers)
 	if err != nil {

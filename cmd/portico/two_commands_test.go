@@ -217,9 +217,13 @@ func TestWhatCannotBeAsked(t *testing.T) {
 // TestPlanShowsEveryLine: rules that go, stay, come and change, what other paths follow from the last rule, and the preconditions.
 func TestPlanShowsEveryLine(t *testing.T) {
 	listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
+		next := "old"
+		if r.RequestURI == "/switchover/plan.json?rule=rest" {
+			next = "new"
+		}
+		if r.Method == http.MethodPost || next == "new" {
 			_, _ = w.Write([]byte(`{"version":3,"state":"fails","steps":[{"rule":"rest","from":{"reads":"old","writes":"old"},
-				"to":{"reads":"new","writes":"old"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
+				"to":{"reads":"new","writes":"` + next + `"},"preconditions":[{"name":"verdict","state":"fails","value":"FAIL of 9"}],"going_back":{"state":"safe"}}]}`))
 			return
 		}
 		if r.URL.Path == "/status" {
@@ -255,8 +259,19 @@ Apply it with: portico migrate apply ` + file + ` --version 3 --actor NAME --rea
 	if output, err := command.Output(); command.ProcessState.ExitCode() != exitFailed || string(output) != strings.ReplaceAll(want, file, "-") {
 		t.Errorf("from standard input: %v\n%s", err, output)
 	}
-	if want := "warning: rule rest sends flag type writes to tracker a, which has none (dialect bmo): they are refused\n"; stderr != want {
+	warnings := "warning: rule %s sends flag type writes to tracker %s, which has none (dialect bmo): they are refused\n"
+	if want := fmt.Sprintf(warnings, "rest", "a"); stderr != want {
 		t.Errorf("the warnings are %q", stderr)
+	}
+	code, stdout, stderr = portico(t, nil, "migrate", "plan", "--rule", "rest", "--admin", listener)
+	if want := fmt.Sprintf(warnings+warnings, "gone", "a", "rest", "b"); code != exitFailed || stderr != want ||
+		!strings.Contains(stdout, "rest: reads old, writes old → reads new, writes new; going back is safe\n  verdict  fails  FAIL of 9\n") {
+		t.Errorf("without a file: exit %d, warnings %q\n%s", code, stderr, stdout)
+	}
+	for _, args := range [][]string{{"migrate", "plan"}, {"migrate", "plan", file}} {
+		if code, _, _ := portico(t, nil, append(args, "--admin", "http://127.0.0.1:1")...); code != exitUnknown {
+			t.Errorf("%q exits %d where Portico cannot be asked", args, code)
+		}
 	}
 }
 

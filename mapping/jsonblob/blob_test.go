@@ -129,6 +129,9 @@ func TestBlobThreshold(t *testing.T) {
 	if n := openSpools(t); n != before {
 		t.Errorf("%d files are open after Close", n-before)
 	}
+	if _, err := BlobFromReader(strings.NewReader(strings.Repeat("A", 5000)+"!"), opts); err == nil || openSpools(t) != before {
+		t.Errorf("%d files are open after a text that is wrong (%v)", openSpools(t)-before, err)
+	}
 }
 
 // TestSizeIsAHint: what is longer than stays in memory goes to a file early, and what fits takes its memory at once. A size that is not

@@ -38,6 +38,7 @@ func TestAlarm(t *testing.T) {
 	m.RedisState(true)
 	thrown := time.Now().Add(-time.Hour)
 	m.Phases(switchover.Status{Killed: &switchover.Kill{At: thrown, Actor: "ada", Reason: "tests"}})
+	m.Reloaded(errors.New("line 2"))
 	m.Reloaded(errors.New("line 3"))
 	if alarm := m.Alarm(); codes(alarm) != "kill-switch , reload " || !alarm.Since.Equal(thrown) || alarm.Reasons[1].Cause != "line 3" {
 		t.Errorf("killed: %+v", alarm)
@@ -137,9 +138,9 @@ func TestAlarmOfTrackers(t *testing.T) {
 
 func TestTraffic(t *testing.T) {
 	m := admin.NewMetrics()
-	for range 90 {
+	for i := range 90 {
 		m.Finished(proxy.Record{Operation: "flag_type.get", Status: 200, Duration: 2 * time.Millisecond})
-		m.CacheRead("local")
+		m.CacheRead([]string{"local", "redis", "stale"}[i%3])
 	}
 	for range 10 {
 		m.Finished(proxy.Record{Operation: "attachment.get", Status: 503, Duration: 3 * time.Second})

@@ -12,6 +12,7 @@ import (
 	"portico/proxy/admin"
 	"portico/upstream/canary"
 	"portico/upstream/journal"
+	"portico/upstream/state"
 	"portico/upstream/switchover"
 	"portico/upstream/transport"
 )
@@ -53,8 +54,11 @@ func TestMetrics(t *testing.T) {
 	metrics.Phases(switchover.Status{
 		Version: 4, Killed: &switchover.Kill{}, Rules: []switchover.RuleStatus{{
 			Rule: switchover.Rule{Name: "ci", Reads: "new-compare", Writes: "old"}, GoingBack: journal.Outlook{State: journal.OutlookDrain},
-		}},
+		}}, Old: "main", Table: switchover.Table{Rules: []switchover.Rule{{Name: "copied", Writes: "new", Replicate: true}}},
 	})
+	metrics.Journal(journal.Status{Read: time.Now(), Pending: 3, Unresolved: 1, Parked: 5, ParkedLanes: 4, Lag: 8, Missed: 2, Stopped: []state.JournalEntry{
+		{Rule: "copied", Receiver: "main", Status: state.JournalParked},
+	}})
 	metrics.Build("1.2")
 	metrics.Reloaded(errors.New("line 3"))
 	metrics.CanaryQueue(func() int { return 9 })
@@ -85,6 +89,9 @@ func TestMetrics(t *testing.T) {
 		`portico_switchover_refused_total{operation="attachment.update"} 1`, `portico_switchover_lookups_total{outcome="found",what="bug"} 1`,
 		`portico_switchover_phase{access="reads",phase="new-compare",rule="ci"} 1`, `portico_switchover_phase{access="writes",phase="old",rule="ci"} 1`,
 		`portico_switchover_going_back{rule="ci",state="drain"} 1`, `portico_switchover_going_back{rule="ci",state="safe"} 0`,
+		`portico_switchover_going_back{rule="copied",state="unsafe"} 1`, `portico_switchover_going_back{rule="copied",state="safe"} 0`,
+		`portico_journal_entries{status="pending"} 3`, `portico_journal_entries{status="unresolved"} 1`, `portico_journal_entries{status="parked"} 5`,
+		`portico_journal_parked_lanes 4`, `portico_journal_lag_seconds 8`, `portico_journal_missed 2`,
 		`portico_switchover_version 4`, `portico_switchover_killed 1`,
 		`portico_client_connections 7`, `portico_requests_in_flight 2`, `portico_reload_success 0`,
 		`portico_condition{code="redis",subject=""} 1`, `portico_condition{code="reload",subject=""} 1`,

@@ -16,8 +16,8 @@ func TestMinutesAreAnHour(t *testing.T) {
 		m.endMinute(start.Add(time.Duration(i+1) * time.Minute))
 	}
 	traffic := m.Traffic()
-	if len(traffic.Minutes) != minutesKept {
-		t.Errorf("%d minutes are kept", len(traffic.Minutes))
+	if len(traffic.Minutes) != minutesKept || traffic.Latest.Requests != 1 { // of the last whole minute and what came since
+		t.Errorf("%d minutes are kept, the latest is %+v", len(traffic.Minutes), traffic.Latest)
 	}
 	for i, minute := range traffic.Minutes[:minutesKept-1] {
 		if minute.Requests != 1 || minute.Seconds != 60 {

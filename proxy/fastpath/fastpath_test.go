@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -66,6 +67,7 @@ func TestFieldsAreWrittenAsByNetHTTP(t *testing.T) {
 	for _, header := range []http.Header{
 		{"Etag": {"x"}, "Age": {"1"}},
 		{"Etag": {"x\r\nEvil: y"}},
+		{"Etag": {"x\nEvil: y"}},
 		{"Etag": {"x"}, "Other": {"1", "2"}},
 		{"Age": {"1", "2"}},
 	} {
@@ -153,6 +155,9 @@ func TestWriteDeadlines(t *testing.T) {
 	case <-ended:
 	case <-time.After(20 * closeTime):
 		t.Error("a response that the client does not take keeps a connection from being closed")
+	}
+	if _, err := server.Write(nil); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("another response could follow what was not sent whole: %v", err)
 	}
 }
 

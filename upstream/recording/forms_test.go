@@ -91,7 +91,7 @@ func named(name string) []form {
 			body(s, "text/plain", `{"\u00`+fmt.Sprintf("%02x", name[0])+name[1:]+`":`+escapeJSON(secret)+"}")
 		}},
 		{name + " in JSON as a list", func(s *recording.Exchange, secret string) {
-			body(s, "", `{`+quote(name)+`:["x",{"y":`+quote(secret)+"}]}")
+			body(s, "", `{`+quote(name)+`:["x",{"name":`+quote(secret)+"}]}")
 		}},
 		{name + " in JSON-RPC", func(s *recording.Exchange, secret string) {
 			s.Request.Path = "/jsonrpc.cgi"
@@ -113,7 +113,7 @@ func named(name string) []form {
 		{name + " in XML-RPC", func(s *recording.Exchange, secret string) { call(s, name, "<string>"+mark(secret)+"</string>") }},
 		{name + " in XML-RPC without a type", func(s *recording.Exchange, secret string) { call(s, name, mark(secret)) }},
 		{name + " in XML-RPC, in pieces", func(s *recording.Exchange, secret string) {
-			call(s, name, "<struct><member><name>a</name><value>"+mark(secret)+"</value></member><member><name>token</name><value>"+mark(secret)+"</value></member></struct>")
+			call(s, name, "<struct><member><name>name</name><value>"+mark(secret)+"</value></member><member><name>token</name><value>"+mark(secret)+"</value></member></struct>")
 		}},
 	}
 }

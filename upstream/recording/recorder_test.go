@@ -283,6 +283,11 @@ func TestRecorderOddEnds(t *testing.T) {
 		}, nil, false, false, func(c recording.Counts) bool { return c.Dropped[recording.DropAborted] == 1 && c.Written == 0 }},
 		"unread": {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadFull(r.Body, make([]byte, 2)) }, nil, true, false,
 			func(c recording.Counts) bool { return c.Written == 1 && c.Unsendable == 1 }},
+		"early hints": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body)
+			w.WriteHeader(http.StatusEarlyHints)
+			_, _ = io.WriteString(w, "{}")
+		}, nil, true, false, func(c recording.Counts) bool { return c.Written == 1 }},
 		"full disk": {http.NotFound, full{}, true, true, func(c recording.Counts) bool { return c.Written+c.Dropped[recording.DropWrite] > 0 }},
 	} {
 		var text bytes.Buffer
@@ -291,14 +296,14 @@ func TestRecorderOddEnds(t *testing.T) {
 		}
 		recorder := recording.NewRecorder(recording.RecorderOptions{To: c.to})
 		front := httptest.NewServer(recorder.Handler(c.handler))
-		answer, err := http.Post(front.URL+"/rest/flag_type", "application/json", strings.NewReader(`{"name":"n"}`))
+		answer, err := http.Post(front.URL+"/rest/flag_type", "application/json", strings.NewReader(`{}{"name":"n"}`))
 		if err == nil {
 			_, err = io.Copy(io.Discard, answer.Body)
 			_ = answer.Body.Close()
 		}
 		front.Close()
 		counts, failed := recorder.Close()
-		if (err == nil) != c.ends || (failed != nil) != c.failed || !c.counts(counts) || strings.Contains(text.String(), `"n"`) {
+		if (err == nil) != c.ends || (failed != nil) != c.failed || !c.counts(counts) || strings.Contains(text.String(), `"n"`) || strings.Contains(text.String(), `"status":103`) {
 			t.Errorf("%s: the client got %v; %+v, %v; %s", name, err, counts, failed, &text)
 		}
 	}

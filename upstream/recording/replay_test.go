@@ -204,7 +204,7 @@ func TestReplayUnreachable(t *testing.T) {
 	}
 }
 
-// TestReplayKeyInQueryAndHeader: trackers take ; for & in a query, and refuse a key that is there twice.
+// TestReplayKeyInQueryAndHeader: trackers take ; for & in a query, and refuse a key that is there twice. Only keys go into it.
 func TestReplayKeyInQueryAndHeader(t *testing.T) {
 	var seen []string
 	base := process.Listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -215,16 +215,19 @@ func TestReplayKeyInQueryAndHeader(t *testing.T) {
 		seen = append(seen, r.URL.RawQuery)
 		_, _ = io.WriteString(w, `{"bug":[],"attachment":[]}`)
 	}))
-	request := func(query string) recording.Exchange {
+	request := func(query, header, value string) recording.Exchange {
 		return recording.Exchange{
 			Operation: mapping.OpFlagTypes, Callers: []string{"caller-1"}, Response: &recording.Response{Status: 200, Body: []byte(`{"bug":[],"attachment":[]}`)},
-			Request: recording.Request{Method: "GET", Path: "/rest/flag_type/P?" + query, Headers: map[string]string{"X-Bugzilla-Api-Key": "{{caller-1}}"}},
+			Request: recording.Request{Method: "GET", Path: "/rest/flag_type/P?" + query, Headers: map[string]string{header: value}},
 		}
 	}
-	replay(t, []recording.Exchange{request("x=1;api_key={{caller-1}}"), request("x=1;y=2")}, recording.ReplayOptions{
+	const key = "X-Bugzilla-Api-Key"
+	replay(t, []recording.Exchange{
+		request("x=1;api_key={{caller-1}}", key, "{{caller-1}}"), request("x=1;y=2", key, "{{caller-1}}"), request("y=3", "Authorization", "Basic {{caller-1}}"),
+	}, recording.ReplayOptions{
 		Tracker: base.String(), Values: map[string]string{"caller-1": "key"},
 	})
-	if want := []string{"x=1;api_key=key", "x=1;y=2&Bugzilla_api_key=key"}; !slices.Equal(slices.Compact(seen), want) {
+	if want := []string{"x=1;api_key=key", "x=1;y=2&Bugzilla_api_key=key", "y=3"}; !slices.Equal(slices.Compact(seen), want) {
 		t.Errorf("sent %q, want %q", seen, want)
 	}
 }

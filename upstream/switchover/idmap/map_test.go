@@ -113,7 +113,7 @@ func TestSettingsThatCannotBeUsed(t *testing.T) {
 	}{
 		"nothing":           {idmap.Settings{}, true, nil},
 		"identity, reading": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}}}, false, nil},
-		"identity, writing": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}, idmap.Bug: {Mode: idmap.Identity}}}, true, []string{"ids.flag"}},
+		"identity, writing": {idmap.Settings{IDs: rules{idmap.Flag: {Mode: idmap.Identity}, idmap.Bug: {Mode: idmap.Identity}, idmap.Group: {Mode: idmap.Identity}}}, true, []string{"ids.flag"}},
 		"no kind":           {idmap.Settings{IDs: rules{"x": {}}}, true, []string{"ids.x"}},
 		"names alone":       {idmap.Settings{Names: idmap.Names{Product: table{"A": "B"}}}, true, []string{"names.product"}},
 		"two for one":       {idmap.Settings{IDs: some, Names: idmap.Names{Product: table{"A": "B", "C": " b"}}}, true, []string{"names.product"}},

@@ -43,7 +43,7 @@ func (n names) other(side Side, key nameKey) string {
 
 // client returns the name that clients use for one at one side.
 func (n names) client(side Side, kind Kind, name string) string {
-	if kind == flagList && side == NewSide {
+	if kind == flagList {
 		return n.clientFlags(name)
 	}
 	return n.other(side, nameKey{kind, true, name})

@@ -93,6 +93,14 @@ func TestRepliesOfTheNewTracker(t *testing.T) {
 	}
 }
 
+func TestNamesOfTheOldTrackerStay(t *testing.T) {
+	const reply = `{"attachments":[{"id":5,"creator":"ann@example.org","changes":{"flagtypes.name":{"removed":"","added":"approval?(ann@example.org)"}}}]}`
+	answer, err := paired(t).Tracker("old", &inner{reply: text(reply)}).Do(t.Context(), caller, updating(5))
+	if got := process.Text(t, answer.Document, err); got != reply {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestRequestsReachTheTrackerWithItsOwnIDs(t *testing.T) {
 	m, in := paired(t), &inner{reply: text(`{}`)}
 	tr := m.Tracker("new", in)
@@ -204,8 +212,9 @@ func TestAnIDThatTheTrackerDoesNotHaveIsRefused(t *testing.T) {
 			if in.call.Operation != "" {
 				t.Error("the tracker was asked")
 			}
+			_, _ = m.Tracker(string(c.side), in).Do(t.Context(), caller, c.call) // once more
 			last := m.Unpaired()[0]
-			if last.ID != c.id || last.Side != c.side || strings.ReplaceAll(string(last.Kind), "_", " ") != c.kind || last.Times != 1 {
+			if last.ID != c.id || last.Side != c.side || strings.ReplaceAll(string(last.Kind), "_", " ") != c.kind || last.Times != 2 {
 				t.Errorf("the last id without a pair is %+v", last)
 			}
 		})

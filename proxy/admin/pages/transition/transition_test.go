@@ -94,11 +94,15 @@ func refusing(tracker string, named bool, err error) func(*transition.Gate) {
 
 // TestAStepIsTakenFromTheVersionThatItNames takes a step in a process that does not know yet what another one has changed.
 func TestAStepIsTakenFromTheVersionThatItNames(t *testing.T) {
-	h := withRules(rule("rest", newCompare, old))
+	h := withRules(rule("rest", oldCompare, old))
 	h.unseen = 1
-	_, err := ready(h).Move(t.Context(), transition.Move{Version: 8, Rule: "rest", Actor: "ada", Reason: "a test"})
-	if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != 7 || h.reason != "" {
-		t.Errorf("%v, and the rules are %+v", err, h.status.Table)
+	g := ready(h)
+	g.OtherKeys = true // who names another version learns of that first
+	for _, version := range []int64{6, 8} {
+		_, err := g.Move(t.Context(), transition.Move{Version: version, Rule: "rest", Actor: "ada", Reason: "a test"})
+		if conflict, ok := errors.AsType[*state.ConflictError](err); !ok || conflict.Present.Version != 7 || h.reason != "" {
+			t.Errorf("%v, and the rules are %+v", err, h.status.Table)
+		}
 	}
 }
 
@@ -247,20 +251,39 @@ func TestAStoreThatCannotBeReadTellsNothing(t *testing.T) {
 	if err != nil || plan.State != transition.StateUnknown {
 		t.Errorf("%+v, %v", plan, err)
 	}
+	g.OtherKeys = true
+	if plan, err = g.Plan(t.Context(), "", false); err != nil || plan.State != transition.StateFails {
+		t.Errorf("with a precondition that fails: %+v, %v", plan, err)
+	}
 }
 
 // TestOnlyTheOperationsOfARuleCount judges a rule on operations by their verdicts alone.
 func TestOnlyTheOperationsOfARuleCount(t *testing.T) {
-	lists := rule("rest", old, old)
-	lists.Name, lists.Operations, lists.Reads = "lists", []mapping.Operation{mapping.OpBugAttachments}, oldCompare
-	g := ready(withRules(lists, rule("rest", oldCompare, old)))
+	lists := rule("rest", oldCompare, old)
+	lists.Name, lists.Operations = "lists", []mapping.Operation{mapping.OpBugAttachments}
+	both := lists
+	both.Name, both.Operations = "both", []mapping.Operation{mapping.OpBugAttachments, mapping.OpAttachment}
+	g := ready(withRules(lists, both, rule("rest", oldCompare, old)))
 	reporting(func(r *verdict.Report) {
 		r.Overall.Verdict = verdict.Fail
 		r.Operations = []verdict.OperationVerdict{{Operation: mapping.OpBugAttachments, Verdict: verdict.Pass, Compared: 50}}
 	})(g)
-	for name, want := range map[string]transition.State{"lists": transition.StateHolds, "rest": transition.StateFails} {
+	for name, want := range map[string]transition.State{"lists": transition.StateHolds, "both": transition.StateUnknown, "rest": transition.StateFails} {
 		if plan, err := g.Plan(t.Context(), name, false); err != nil || plan.State != want {
 			t.Errorf("%s: %+v, %v", name, plan, err)
+		}
+	}
+}
+
+// TestIDsAreCheckedForTwoWriters, of which one may get copies only.
+func TestIDsAreCheckedForTwoWriters(t *testing.T) {
+	for copies, want := range map[bool]transition.State{true: transition.StateFails, false: transition.StateHolds} {
+		reads := rule("rest", oldCompare, old)
+		reads.Replicate = copies
+		g := ready(withRules(reads))
+		g.IDProblem = func(bothWrite bool) string { return map[bool]string{true: "both give the same ids"}[bothWrite] }
+		if plan, err := g.Plan(t.Context(), "", false); err != nil || plan.State != want {
+			t.Errorf("copies %t: %+v, %v", copies, plan, err)
 		}
 	}
 }
