@@ -19,6 +19,7 @@ import (
 	"portico/proxy/admin/pages"
 	"portico/upstream"
 	"portico/upstream/canary"
+	"portico/upstream/journal"
 	"portico/upstream/state"
 	"portico/upstream/switchover/idmap"
 )
@@ -43,8 +44,9 @@ type Runtime struct {
 	callers                  upstream.NamedCallers
 	missing                  missingKeys
 	trackers                 map[string]*tracker
-	caches                   cache.Caches // of the trackers in use, the primary one first
-	ids                      *idmap.Map   // nil if both trackers have the same ids
+	caches                   cache.Caches     // of the trackers in use, the primary one first
+	ids                      *idmap.Map       // nil if both trackers have the same ids
+	recorded                 *journal.Journal // nil without one; that of the resources may come with a reload, while this runtime runs
 	// stacks and shared are the shared resources in use, by their labels in metrics and by trackers.
 	stacks map[string]*sharedStack
 	shared map[string]*cache.Shared
@@ -133,13 +135,13 @@ func (rt *Runtime) frontOptions() proxy.Options {
 		options.Passthrough.Choose = func(write bool) *proxy.Target {
 			return rt.trackers[rt.switchover.Passthrough(write)].target
 		}
-		if recorded := rt.journal; recorded != nil {
+		if rt.recorded != nil {
 			options.Passthrough.Writes = func(ctx context.Context, target *proxy.Target, what string) func(bool) {
 				receiver := cfg.Candidate
 				if target == rt.trackers[cfg.Candidate].target {
 					receiver = cfg.Primary
 				}
-				return recorded.Lose(ctx, state.JournalLoss{Receiver: receiver, Kind: state.LossPassed, What: what})
+				return rt.recorded.Lose(ctx, state.JournalLoss{Receiver: receiver, Kind: state.LossPassed, What: what})
 			}
 		}
 	}
@@ -222,7 +224,7 @@ func (rt *Runtime) openOperators() {
 		}
 		add(pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), rt.ids.Unpaired))
 	}
-	if rt.journal != nil {
+	if rt.recorded != nil {
 		add(pages.JournalPages(rt.store))
 	} else {
 		add(pages.Absent("/journal", "no journal; rules with replicate need one, and the key switchover.journal.key_file"))

@@ -45,6 +45,7 @@ func (rt *Runtime) openCandidate(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
+		rt.recorded = rt.journal
 		applySettings() // last, since a build that fails changes nothing
 	case rt.journal != former:
 		rt.journal.Close()
@@ -259,7 +260,7 @@ func (m *missingKeys) list(tracker string) []string {
 
 // newGate joins the gate of the switchover with the comparison and both trackers.
 func (rt *Runtime) newGate() *transition.Gate {
-	candidate, recorded := rt.trackers[rt.cfg.Candidate], rt.journal
+	candidate := rt.trackers[rt.cfg.Candidate]
 	g := &transition.Gate{
 		Switchover: rt.switchover, Report: rt.Canary.Report, Callers: map[string]upstream.Caller{}, Missing: rt.missing.list,
 		OtherKeys: candidate.keys.Forwards() && !switchover.Keys{Credentials: rt.cfg.Canary.Credentials}.Forwards(),
@@ -268,10 +269,10 @@ func (rt *Runtime) newGate() *transition.Gate {
 			return err
 		},
 		Journal: func(ctx context.Context) (*journal.Status, error) {
-			if recorded == nil {
+			if rt.recorded == nil {
 				return nil, nil
 			}
-			status, err := recorded.Status(ctx)
+			status, err := rt.recorded.Status(ctx)
 			return &status, err
 		},
 	}

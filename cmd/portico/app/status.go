@@ -67,8 +67,8 @@ func (rt *Runtime) status() admin.Status {
 			candidateServes = candidateServes || each.Rule.Reads.New() || each.Rule.Writes.New()
 		}
 	}
-	if held := rt.journal; held != nil {
-		s.Journal = held.Last()
+	if rt.recorded != nil {
+		s.Journal = rt.recorded.Last()
 	}
 	for name, t := range rt.trackers {
 		dialect, version, certain := t.dialect()
