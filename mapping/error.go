@@ -157,7 +157,7 @@ func RefusedByServer(status int) *Error {
 
 // StorageFull makes the error for a payload that could not be stored, because the disk is full for example. cause is a *BlobError.
 func StorageFull(cause error) *Error {
-	err := NewError(CodeUnavailable, ReasonOverload, "Portico cannot store the request body. Try again later.")
+	err := NewError(CodeUnavailable, ReasonOverload, "Portico has no place for long content at the moment. Try again later.")
 	err.RetryAfter, err.Err = 10*time.Second, cause
 	return err
 }

@@ -289,6 +289,35 @@ func TestRuntimesShareOneSwitchover(t *testing.T) {
 	}
 }
 
+// TestThePlanIsNoClient: that it tries the key of each named caller does not make them callers that were seen.
+func TestThePlanIsNoClient(t *testing.T) {
+	cfg := configured(t, "http://127.0.0.1:9/", "main", "new")
+	for name, tracker := range cfg.Trackers {
+		tracker.Credentials = "mapped"
+		cfg.Trackers[name] = tracker
+	}
+	key := config.Secret{Env: "KEY"}
+	must(t, key.Read(config.Environment([]string{"KEY=KeyAtMainOnly000000000000000000000000000"})))
+	cfg.Callers = map[string]config.Caller{"half": {Keys: map[string]config.Secret{"main": key}}}
+	cfg.Switchover.Rules = []switchover.Rule{{Name: "all", Reads: "new-compare", Writes: "old-compare"}}
+	s := app.New(io.Discard, cfg)
+	defer s.Close()
+	rt, err := s.Build(t.Context(), cfg)
+	must(t, err)
+	wantSeen := func(want bool) {
+		plan := ask(t, rt, http.MethodGet, "/switchover/plan.json", "", nil)
+		if strings.Contains(plan, "1 seen without a key at new: half") != want {
+			t.Errorf("half was seen: %v, and the plan is %s", want, plan)
+		}
+	}
+	wantSeen(false)
+	wantSeen(false)
+	request := httptest.NewRequest(http.MethodGet, "/rest/bug/1/attachment", nil)
+	request.Header.Set("X-Bugzilla-Api-Key", "KeyAtMainOnly000000000000000000000000000")
+	rt.Front.ServeHTTP(httptest.NewRecorder(), request)
+	wantSeen(true)
+}
+
 // TestRuntimesLeaveNothingBehind builds and closes all components, and looks for what still runs.
 func TestRuntimesLeaveNothingBehind(t *testing.T) {
 	before := goleak.IgnoreCurrent()

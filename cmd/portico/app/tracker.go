@@ -55,7 +55,11 @@ func (rt *Runtime) openTracker(name string) (err error) {
 	if err != nil {
 		return err
 	}
-	t.keys.Missing = func(caller upstream.Caller) { rt.missing.note(name, rt.callers.Name(caller), caller) }
+	t.keys.Missing = func(caller upstream.Caller) {
+		if caller.RequestID != "" { // what the gate tries is no request of a client
+			rt.missing.note(name, rt.callers.Name(caller), caller)
+		}
+	}
 	if t.client, err = rt.newClient(t, name, over, t.keys.For); err != nil {
 		return err
 	}
