@@ -31,7 +31,7 @@ func (c *Cache) Peek(
 	case h.entry == nil:
 		return c.refused(caller)
 	}
-	if h.state(now, &c.options) == fresh {
+	if h.entry.state(now, &c.options) == fresh {
 		return c.hit(h.entry, now, detailLocal), nil
 	}
 	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
@@ -58,7 +58,7 @@ func (c *Cache) Refuse(caller upstream.Caller, operation mapping.Operation) erro
 // serve responds from an entry that may be used at once, and has a stale one replaced in the background.
 func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.Reply, bool) {
 	now := c.now()
-	switch state := h.state(now, &c.options); {
+	switch state := h.entry.state(now, &c.options); {
 	case state == fresh:
 		return c.hit(h.entry, now, detail), true
 	case state == staleWhileRevalidate:
@@ -82,47 +82,6 @@ func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.Reply {
 	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
 }
 
-// freshness is what an entry is good for.
-type freshness int
-
-const (
-	fresh freshness = iota
-	// staleWhileRevalidate: may be used while a new one is fetched.
-	staleWhileRevalidate
-	// staleIfError: may be used while the tracker fails.
-	staleIfError
-	expired
-)
-
-// maxClockSkew is how far the clock of another process may be ahead.
-const maxClockSkew = 5 * time.Second
-
-// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
-func (e *entry) state(now time.Time, o *Options) freshness {
-	over := e.age(now) - e.Soft
-	switch {
-	case e.filled.Sub(now) > maxClockSkew:
-		return expired
-	case over < 0:
-		return fresh
-	case over < o.StaleWhileRevalidate && !e.Uncertain:
-		return staleWhileRevalidate
-	case over < o.StaleIfError:
-		return staleIfError
-	}
-	return expired
-}
-
-// age is never negative, although the clocks of two machines may differ a little.
-func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
-
-// reply makes a reply of the entry. Replies share the bytes.
-func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
-	document := mapping.NewDocument(e.text)
-	document.ETag = e.ETag
-	return mapping.Reply{Document: document, Cache: info}
-}
-
 // localBytes bounds the local level.
 const localBytes = 64 << 20
 
@@ -130,7 +89,7 @@ const localBytes = 64 << 20
 // that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
 // tracker fails.
 type held struct {
-	*entry
+	entry *entry
 	seen  *token
 	until time.Time
 	// retry is when the entry may be refreshed again, in Unix nanoseconds.
@@ -143,7 +102,7 @@ func newLocal() *otter.Cache[key, *held] {
 		Weigher: func(k key, h *held) uint32 {
 			weight := 512 + 2*len(k.product) + 2*len(k.component)
 			if h.entry != nil {
-				weight += len(h.text)
+				weight += len(h.entry.text)
 			}
 			return uint32(weight)
 		},
