@@ -8,8 +8,6 @@ import (
 	"hash/crc32"
 	"slices"
 	"time"
-
-	"portico/mapping"
 )
 
 // stamp is the state under which the tracker was asked, as Redis held it. The zero value means that Redis could not be used.
@@ -22,7 +20,7 @@ type stamp struct {
 	Pending string
 }
 
-// entry is one response of the tracker. It is immutable. Its exported fields are stored as JSON.
+// entry is one response of the tracker. It is immutable. Its exported fields are stored as JSON. state (local.go) says what it is good for.
 type entry struct {
 	Stamp                     stamp
 	Scope, Product, Component string
@@ -41,47 +39,6 @@ func (e *entry) asUncertain() *entry {
 	changed := *e
 	changed.Soft, changed.Uncertain = 0, true
 	return &changed
-}
-
-// freshness is what an entry is good for.
-type freshness int
-
-const (
-	fresh freshness = iota
-	// staleWhileRevalidate: may be used while a new one is fetched.
-	staleWhileRevalidate
-	// staleIfError: may be used while the tracker fails.
-	staleIfError
-	expired
-)
-
-// maxClockSkew is how far the clock of another process may be ahead.
-const maxClockSkew = 5 * time.Second
-
-// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
-func (e *entry) state(now time.Time, o *Options) freshness {
-	over := e.age(now) - e.Soft
-	switch {
-	case e.filled.Sub(now) > maxClockSkew:
-		return expired
-	case over < 0:
-		return fresh
-	case over < o.StaleWhileRevalidate && !e.Uncertain:
-		return staleWhileRevalidate
-	case over < o.StaleIfError:
-		return staleIfError
-	}
-	return expired
-}
-
-// age is never negative, although the clocks of two machines may differ a little.
-func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
-
-// reply makes a reply of the entry. Replies share the bytes.
-func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
-	document := mapping.NewDocument(e.text)
-	document.ETag = e.ETag
-	return mapping.Reply{Document: document, Cache: info}
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -82,6 +82,47 @@ func (c *Cache) hit(e *entry, now time.Time, detail string) mapping.Reply {
 	return e.reply(&mapping.CacheInfo{Hit: true, Stale: age >= e.Soft, TTL: e.Soft - age, Age: age, Detail: detail})
 }
 
+// freshness is what an entry is good for.
+type freshness int
+
+const (
+	fresh freshness = iota
+	// staleWhileRevalidate: may be used while a new one is fetched.
+	staleWhileRevalidate
+	// staleIfError: may be used while the tracker fails.
+	staleIfError
+	expired
+)
+
+// maxClockSkew is how far the clock of another process may be ahead.
+const maxClockSkew = 5 * time.Second
+
+// state tells what the entry is good for now. The age of one from the future is not known: a clock was or is wrong.
+func (e *entry) state(now time.Time, o *Options) freshness {
+	over := e.age(now) - e.Soft
+	switch {
+	case e.filled.Sub(now) > maxClockSkew:
+		return expired
+	case over < 0:
+		return fresh
+	case over < o.StaleWhileRevalidate && !e.Uncertain:
+		return staleWhileRevalidate
+	case over < o.StaleIfError:
+		return staleIfError
+	}
+	return expired
+}
+
+// age is never negative, although the clocks of two machines may differ a little.
+func (e *entry) age(now time.Time) time.Duration { return max(0, now.Sub(e.filled)) }
+
+// reply makes a reply of the entry. Replies share the bytes.
+func (e *entry) reply(info *mapping.CacheInfo) mapping.Reply {
+	document := mapping.NewDocument(e.text)
+	document.ETag = e.ETag
+	return mapping.Reply{Document: document, Cache: info}
+}
+
 // localBytes bounds the local level.
 const localBytes = 64 << 20
 
