@@ -113,7 +113,7 @@ func (s *Store) connectSQLite(path string) error {
 	}
 	s.path = path
 	s.file, err = file.Stat()
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(err, file.Close()); err != nil {
 		return err
 	}
 	s.writer, s.reader = openSQLite(path, 1, writerWait), openSQLite(path, maxConnections, lockTimeout)
