@@ -20,7 +20,7 @@ type stamp struct {
 	Pending string
 }
 
-// entry is one response of the tracker. It is immutable. Its exported fields are stored as JSON.
+// entry is one response of the tracker. It is immutable. Its exported fields are stored as JSON. state (local.go) says what it is good for.
 type entry struct {
 	Stamp                     stamp
 	Scope, Product, Component string

@@ -149,30 +149,30 @@ func (c *Cache) detached(ctx context.Context, fill func(context.Context) *filled
 func (c *Cache) awaitLease(ctx context.Context, r *read, found *lookup) *entry {
 	failed := false
 	for end := time.Now().Add(c.options.Lease); time.Now().Before(end); {
-		held, err := c.lease(ctx, found)
-		if held && c.now().Sub(found.checked) < leaseRest/2 {
+		leased, err := c.lease(ctx, found)
+		if leased && c.now().Sub(found.checked) < leaseRest/2 {
 			return nil
 		}
 		// Another process may have stored an entry since, also if the lease is this one's: on a busy machine a lease can come
 		// and go between a lookup and here.
 		again := c.lookupNow(ctx, r)
-		again.why = found.why
-		if err != nil || again.stamp == (stamp{}) {
-			if failed || held { // a single command may be late on a busy machine
-				return nil
-			}
-			failed = true
-		} else if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
-			if held {
-				c.release(ctx, found)
-			}
+		if err == nil && again.stamp != (stamp{}) {
+			former := *found
+			again.why = found.why
 			*found = again
-			return e
+			if e := again.entry; e != nil && e.state(c.now(), &c.options) == fresh {
+				if leased {
+					c.release(ctx, &former)
+				}
+				return e
+			}
+		} else if failed { // a single command may be late on a busy machine
+			return nil
 		} else {
-			*found = again
-			if held { // the lease under the former stamp, if that has changed, which costs a second call at most
-				return nil
-			}
+			failed = true
+		}
+		if leased { // under the former stamp, if that has changed, which costs a second call at most
+			return nil
 		}
 		if !upstream.Pause(ctx, leasePoll) {
 			return nil
@@ -182,14 +182,14 @@ func (c *Cache) awaitLease(ctx context.Context, r *read, found *lookup) *entry {
 }
 
 // lease takes the lease on an entry.
-func (c *Cache) lease(ctx context.Context, found *lookup) (held bool, err error) {
-	ctx, cancel := c.remote.brief(ctx, 1)
+func (c *Cache) lease(ctx context.Context, found *lookup) (leased bool, err error) {
+	ctx, cancel := c.remote.brief(ctx, c.remote.timeout/2)
 	defer cancel()
 	err = c.remote.do(ctx, "lease", func(ctx context.Context) (err error) {
-		held, err = c.remote.client.SetNX(ctx, c.keys.lease(found.name, found.stamp), "1", c.options.Lease).Result()
+		leased, err = c.remote.client.SetNX(ctx, c.keys.lease(found.name, found.stamp), "1", c.options.Lease).Result()
 		return err
 	})
-	return held, err
+	return leased, err
 }
 
 // release lets others try after a fill that stored nothing in Redis.
@@ -241,7 +241,7 @@ func (c *Cache) keep(ctx context.Context, r *read, found *lookup, e *entry) *fil
 		return out // nothing tells of the writes of other processes
 	}
 	c.hold(r.key, e, found)
-	ctx, cancel := c.remote.brief(ctx, 2)
+	ctx, cancel := c.remote.brief(ctx, c.remote.timeout)
 	defer cancel()
 	out.shared = found.stamp.Generation == c.generation.present.Load().text && c.store(ctx, found, e)
 	out.stored = out.shared || c.options.LocalTTL > 0
@@ -285,7 +285,7 @@ func (c *Cache) renew(ctx context.Context, r *read, old *entry) *filled {
 		return &filled{entry: e}
 	}
 	if found.stamp != (stamp{}) {
-		if held, err := c.lease(ctx, &found); !held && err == nil {
+		if leased, err := c.lease(ctx, &found); !leased && err == nil {
 			return &filled{}
 		}
 	}

@@ -115,21 +115,21 @@ func (c *Cache) LookupKey(ctx context.Context, name string) (Item, error) {
 		Tracker: c.options.Tracker, Key: name, Scope: e.Scope, Product: e.Product, Component: e.Component, Bytes: len(e.text),
 		AgeSeconds: e.age(c.now()).Seconds(), TTLSeconds: (e.Soft - e.age(c.now())).Seconds(),
 	}
-	held, err := c.read(ctx, name, e.Product)
+	found, err := c.read(ctx, name, e.Product)
 	switch {
 	case errors.Is(err, errUndelivered):
 		item.State, item.Why = "outdated", "a flag type change has not reached Redis yet, so nothing in it is used"
 	case err != nil:
 		return Item{}, fmt.Errorf("reading the generation: %w", err)
 	default:
-		item.State, item.Why = c.explain(e, &held)
+		item.State, item.Why = c.explain(e, &found)
 	}
 	return item, nil
 }
 
 // explain says what the next read does with an entry.
-func (c *Cache) explain(e *entry, held *contents) (state, why string) {
-	usable, reason := c.usable(e, held)
+func (c *Cache) explain(e *entry, found *contents) (state, why string) {
+	usable, reason := c.usable(e, found)
 	switch {
 	case reason == detailGeneration:
 		return "outdated", "flag types changed or are being changed, or the product was purged, since it was stored"

@@ -31,7 +31,7 @@ func (c *Cache) Peek(
 	case h.entry == nil:
 		return c.refused(caller)
 	}
-	if h.state(now, &c.options) == fresh {
+	if h.entry.state(now, &c.options) == fresh {
 		return c.hit(h.entry, now, detailLocal), nil
 	}
 	if reply, ok := c.serve(ctx, &read{caller: caller, request: request, key: k, own: own}, h, detailLocal); ok {
@@ -58,7 +58,7 @@ func (c *Cache) Refuse(caller upstream.Caller, operation mapping.Operation) erro
 // serve responds from an entry that may be used at once, and has a stale one replaced in the background.
 func (c *Cache) serve(ctx context.Context, r *read, h *held, detail string) (mapping.Reply, bool) {
 	now := c.now()
-	switch state := h.state(now, &c.options); {
+	switch state := h.entry.state(now, &c.options); {
 	case state == fresh:
 		return c.hit(h.entry, now, detail), true
 	case state == staleWhileRevalidate:
@@ -130,7 +130,7 @@ const localBytes = 64 << 20
 // that was present when Redis confirmed it still is. Without an entry it says that Redis has none that may be used, which is held while the
 // tracker fails.
 type held struct {
-	*entry
+	entry *entry
 	seen  *token
 	until time.Time
 	// retry is when the entry may be refreshed again, in Unix nanoseconds.
@@ -143,7 +143,7 @@ func newLocal() *otter.Cache[key, *held] {
 		Weigher: func(k key, h *held) uint32 {
 			weight := 512 + 2*len(k.product) + 2*len(k.component)
 			if h.entry != nil {
-				weight += len(h.text)
+				weight += len(h.entry.text)
 			}
 			return uint32(weight)
 		},

@@ -35,7 +35,7 @@ func (c *Cache) lookup(ctx context.Context, r *read) lookup {
 
 // lookupNow asks Redis, in the time for one command however many it takes.
 func (c *Cache) lookupNow(ctx context.Context, r *read) lookup {
-	ctx, cancel := c.remote.brief(ctx, 2)
+	ctx, cancel := c.remote.brief(ctx, c.remote.timeout)
 	defer cancel()
 	l := lookup{name: c.keys.value(r.key), checked: c.now(), why: detailAway}
 	l.seen = c.generation.present.Load()
@@ -43,14 +43,14 @@ func (c *Cache) lookupNow(ctx context.Context, r *read) lookup {
 	if !c.shared.hasher.Load().agreed {
 		return l
 	}
-	held, err := c.read(ctx, l.name, r.request.Product)
+	found, err := c.read(ctx, l.name, r.request.Product)
 	switch {
 	case errors.Is(err, errUndelivered):
 		l.why = detailUndelivered
 	case err == nil:
-		held.unknown = held.unknown || l.unknown
-		l.contents = held
-		l.entry, l.why = c.examine(&held, r.key)
+		found.unknown = found.unknown || l.unknown
+		l.contents = found
+		l.entry, l.why = c.examine(&found, r.key)
 	}
 	return l
 }
@@ -88,35 +88,37 @@ func (c *Cache) read(ctx context.Context, name, product string) (contents, error
 	if err != nil {
 		return contents{}, err
 	}
-	held := contents{value: texts[0], stamp: stamp{seen.text, texts[2], texts[3]}, seen: seen, unknown: texts[4] != ""}
-	if held.stamp.Pending == "0" {
-		held.stamp.Pending = ""
+	found := contents{
+		value: texts[0], stamp: stamp{seen.text, texts[2], texts[3]}, seen: seen, unknown: texts[4] != "", previousGenerations: strings.Fields(texts[5]),
 	}
-	if held.previousGenerations = strings.Fields(texts[5]); len(held.previousGenerations) == 0 || held.previousGenerations[0] != seen.text {
-		held.previousGenerations = []string{seen.text}
+	if found.stamp.Pending == "0" {
+		found.stamp.Pending = ""
 	}
-	return held, nil
+	if slices.Index(found.previousGenerations, seen.text) != 0 { // the list belongs to another generation, or there is none
+		found.previousGenerations = []string{seen.text}
+	}
+	return found, nil
 }
 
 // examine gives the entry of a key if it may be used, or else why not.
-func (c *Cache) examine(held *contents, k key) (e *entry, why string) {
-	if held.value == "" {
+func (c *Cache) examine(found *contents, k key) (e *entry, why string) {
+	if found.value == "" {
 		return nil, detailCold
 	}
-	e, err := decodeEntry(held.value)
+	e, err := decodeEntry(found.value)
 	if err != nil || e.Scope != k.scope.String() || e.Product != k.product || e.Component != k.component {
 		return nil, detailUnreadable
 	}
-	return c.usable(e, held)
+	return c.usable(e, found)
 }
 
 // usable gives an entry if it may be used, or else why not. After a write that may have changed it, but not for certain, it
 // serves for stale-if-error.
-func (c *Cache) usable(e *entry, held *contents) (*entry, string) {
+func (c *Cache) usable(e *entry, found *contents) (*entry, string) {
 	why := detailExpired
-	if e.Stamp != held.stamp {
+	if e.Stamp != found.stamp {
 		why = detailGeneration
-		if e.Stamp.Product != held.stamp.Product || !slices.Contains(held.previousGenerations, e.Stamp.Generation) {
+		if e.Stamp.Product != found.stamp.Product || !slices.Contains(found.previousGenerations, e.Stamp.Generation) {
 			return nil, why
 		}
 		e = e.asUncertain()

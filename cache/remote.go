@@ -55,9 +55,9 @@ func (r *remote) run(ctx context.Context, operation string, probe bool, command 
 	return err
 }
 
-// brief bounds the commands that one read waits for, however many they are, to the time of half as many as given.
-func (r *remote) brief(ctx context.Context, commands int) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), r.timeout*time.Duration(commands)/2)
+// brief bounds the commands that one read waits for, however many they are. A client that hangs up does not end them.
+func (r *remote) brief(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
 // texts reads several keys in one command; a missing one is empty.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -27,7 +26,10 @@ func (rc *requestContext) members() (mapping.Members, error) {
 	if rc.caller.Credentials, err = credentials(rc.r.Header, rc.query, &members); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(rc.admit(), rc.needLogin()); err != nil {
+	if err := rc.admit(); err != nil {
+		return nil, err
+	}
+	if err := rc.needLogin(); err != nil {
 		return nil, err
 	}
 	asked := slices.DeleteFunc(rc.query.members(false), func(each mapping.Member) bool { return isCredential(each.Name) })

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"portico/mapping"
@@ -278,17 +277,20 @@ func (p *passing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if p.settings.Writes == nil || !p.mayWrite || bugzilla.IsReading(p.method) {
 		return p.tellAndSend(r, anonymous)
 	}
-	tell := sync.OnceValue(func() (over func(written bool)) { return p.settings.Writes(r.Context(), p.target, p.pattern()) })
+	var over func(written bool)
 	if !anonymous {
-		tell()
+		over = p.settings.Writes(r.Context(), p.target, p.pattern())
 	}
 	response, err := p.tellAndSend(r, anonymous)
 	written := err != nil && !upstream.NotSent(p.failure(p.r.Context(), err))
 	if err == nil { // a tracker that refuses a request says so with a status of 4xx
 		written = response.StatusCode/100 != 4 || response.StatusCode == http.StatusRequestTimeout
 	}
-	if written || !anonymous {
-		tell()(written)
+	if anonymous && written {
+		over = p.settings.Writes(r.Context(), p.target, p.pattern())
+	}
+	if over != nil {
+		over(written)
 	}
 	return response, err
 }

@@ -106,7 +106,8 @@ func (rc *requestContext) admit() error {
 		return nil
 	}
 	wait, unproven := rc.server.rates.take(time.Now(), rc.caller)
-	if rc.unproven = unproven; wait > 0 {
+	rc.unproven = unproven
+	if wait > 0 {
 		limited := mapping.NewError(mapping.CodeRateLimited, mapping.ReasonRateLimited, "There were too many calls of this caller. Ask again later.")
 		limited.RetryAfter = wait
 		return limited

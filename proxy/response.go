@@ -133,7 +133,8 @@ func (w *recorder) Write(p []byte) (done int, err error) {
 		w.extend()
 		n, err := w.ResponseWriter.Write(p[done:min(done+maxPiece, len(p))])
 		w.bytes += int64(n)
-		if done += n; err != nil || done == len(p) {
+		done += n
+		if err != nil || done == len(p) {
 			return done, err
 		}
 	}

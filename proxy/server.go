@@ -70,7 +70,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// follows for a part of this request, so nothing may follow (RFC 9112, section 6.1). Of HTTP/1.0 net/http drops Transfer-Encoding.
 		rc.set("Connection", "close")
 	}
-	if rc.r = rc.watchBody(r, s.options.ClientPause.Sending); rc.body != nil {
+	rc.r = rc.watchBody(r, s.options.ClientPause.Sending)
+	if rc.body != nil {
 		defer func() {
 			if !rc.broken {
 				rc.body.drain(2 * s.options.Limits.Body)
@@ -109,11 +110,13 @@ func (s *Server) ServeAtOnce(w http.ResponseWriter, r *http.Request) bool {
 	}
 	rc := s.newContext(w, r)
 	path, err := normalPath(r.URL.EscapedPath())
-	if rc.path = path; err != nil || strings.HasSuffix(path, "/") {
+	if err != nil || strings.HasSuffix(path, "/") {
 		return false
 	}
+	rc.path = path
 	op, known := rc.match()[r.Method]
-	if rc.record.Operation = op; !known || op.IsWrite() || rc.identify() != nil {
+	rc.record.Operation = op
+	if !known || op.IsWrite() || rc.identify() != nil {
 		return false
 	}
 	reply, err := rc.peek(op)

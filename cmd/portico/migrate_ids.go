@@ -75,7 +75,7 @@ var errNoStore = errors.New("there is no store")
 // inStore works on the store of the configuration, which it creates if that is asked for. A command that tells of what is there creates no new one,
 // and does not say that nothing waits.
 func inStore(ctx context.Context, dsn string, create bool, work func(*state.Store) error) error {
-	if found, err := state.Look(ctx, dsn); err != nil || found.Version == 0 && !create {
+	if found, err := state.Inspect(ctx, dsn); err != nil || found.Version == 0 && !create {
 		return cmp.Or(err, fmt.Errorf("%w at %s yet", errNoStore, config.Printable(dsn)))
 	}
 	store, err := state.Open(ctx, dsn)

@@ -90,7 +90,7 @@ func probeDirectory(key, dir string, made bool) (found string, err error) {
 
 // probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.
 func probeState(ctx context.Context, at string) (string, error) {
-	found, err := state.Look(ctx, at)
+	found, err := state.Inspect(ctx, at)
 	switch {
 	case err != nil:
 		return "", err

@@ -124,8 +124,8 @@ func (s *step) failed(cause error) {
 		s.again(false, cause)
 	case isFileError(cause):
 		s.again(errors.Is(cause, fs.ErrNotExist), cause) // a file that is not there may be lost
-	case s.shown() != nil && (upstream.RefusesLogin(cause) || ok && refusal.Code == codeHidden):
-		s.journal.shown.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
+	case s.ownCaller() != nil && (upstream.RefusesLogin(cause) || ok && refusal.Code == codeHidden):
+		s.journal.callers.Invalidate(s.entry.Seq) // the next attempt shows a key that is configured
 		s.again(false, cause)
 		s.entry.Next = time.Now()
 	case ok && (refusal.FromTracker() && refusal.Status < 500 && refusal.Status != 429 ||
@@ -153,8 +153,8 @@ func lacks(refusal *mapping.Error) string {
 
 // side returns a tracker and the caller to ask it as.
 func (s *step) side(name string) (at side, err error) {
-	at.Tracker = s.settings.Trackers[name]
-	if at.Tracker == nil {
+	at.tracker = s.settings.Trackers[name]
+	if at.tracker == nil {
 		return at, parkErrorf("there is no tracker %q in the configuration", name)
 	}
 	at.split = s.settings.Split
@@ -166,20 +166,20 @@ func (s *step) side(name string) (at side, err error) {
 		return all, err
 	}
 	var ok bool
-	if at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.shown()); !ok {
+	if at.caller, at.own, ok = s.settings.Caller(name, s.entry.Caller, s.ownCaller()); !ok {
 		err = parkErrorf("the configuration has no key for %s, neither of %s nor of a service: see callers and trackers.%s.service_key_file",
-			name, s.caller(), name)
+			name, s.callerName(), name)
 	}
 	at.caller.Role = "journal"
 	return at, err
 }
 
-// caller names the caller of the write.
-func (s *step) caller() string { return cmp.Or(s.entry.Caller, "a caller without a name") }
+// callerName names the caller of the write.
+func (s *step) callerName() string { return cmp.Or(s.entry.Caller, "a caller without a name") }
 
-// shown is the caller of the write as it has shown itself, nil if that is not known any more.
-func (s *step) shown() *upstream.Caller {
-	caller, _ := s.journal.shown.GetIfPresent(s.entry.Seq)
+// ownCaller is the caller of the write as it has shown itself, nil if that is not known any more.
+func (s *step) ownCaller() *upstream.Caller {
+	caller, _ := s.journal.callers.GetIfPresent(s.entry.Seq)
 	return caller
 }
 
@@ -233,6 +233,7 @@ func (s *step) copy(ctx context.Context, at side) error {
 		return err
 	}
 	fit, err := s.findCopy(ctx, at, present)
+	settled := s.last().At.Add(s.settings.Settle)
 	switch {
 	case err != nil:
 		return err
@@ -240,7 +241,8 @@ func (s *step) copy(ctx context.Context, at side) error {
 		return parkErrorf("%d new objects at %s look alike, among them %d and %d; look which one is the copy", len(fit), s.entry.Receiver, fit[0].ID, fit[1].ID)
 	case len(fit) == 1:
 		return s.applied(ctx, at, fit[0].ID)
-	case open && s.tooEarly():
+	case open && time.Now().Before(settled): // the last attempt may still be carried out
+		s.entry.Next = settled
 		return nil
 	case open:
 		s.entry.Attempt = nil // an operator's retry is a decision
@@ -248,16 +250,6 @@ func (s *step) copy(ctx context.Context, at side) error {
 	}
 	s.entry.Attempt = attemptAfter(present)
 	return s.make(ctx, at)
-}
-
-// tooEarly reports whether the last attempt may still be carried out, and has the entry tried when that is over.
-func (s *step) tooEarly() bool {
-	over := s.last().At.Add(s.settings.Settle)
-	if time.Now().After(over) {
-		return false
-	}
-	s.entry.Next = over
-	return true
 }
 
 // last is the last attempt, without anything where there was none.
@@ -291,7 +283,7 @@ func (s *step) make(ctx context.Context, at side) error {
 		}
 		return nil
 	}
-	response := s.of.call.Make(ctx, at.Tracker, at.caller)
+	response := s.of.call.Make(ctx, at.tracker, at.caller)
 	if response.Err != nil {
 		if upstream.NotWritten(response.Err) {
 			s.entry.Attempt = nil
@@ -316,7 +308,7 @@ func (s *step) nameCaller(at side) {
 	if comment == nil || isBlank(*comment) || at.own {
 		return
 	}
-	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + s.caller() + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
+	if named := **comment + "\n\n(Copied from " + s.entry.Target + " for " + s.callerName() + ".)"; utf8.RuneCountInString(named) <= mapping.MaxComment {
 		*comment = &named
 	}
 }

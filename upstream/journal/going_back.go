@@ -149,7 +149,8 @@ func (s *Status) Outlook(scope Scope) (o Outlook) {
 		o.Lost = append(o.Lost, Lost{"paused", "writes that wait until copying is resumed", o.Drain, ""})
 	}
 	o.Seconds = float64(o.Drain) / max(minRate, s.Rate)
-	if o.judge(); !scope.Replicates {
+	o.judge()
+	if !scope.Replicates {
 		o.State = OutlookUnknown
 	}
 	return o
@@ -178,7 +179,8 @@ func (o Outlook) Parts() (waiting, losses Outlook) {
 		}
 	}
 	waiting.judge()
-	if losses.judge(); o.State == OutlookUnknown {
+	losses.judge()
+	if o.State == OutlookUnknown {
 		waiting.State, losses.State = o.State, o.State
 	}
 	return waiting, losses

@@ -1,13 +1,10 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,10 +89,10 @@ type Journal struct {
 	holder   string
 	settings atomic.Pointer[Settings]
 	leases   locks
-	turns    turns
+	accepted acceptedCallers
 	losses   losses
-	// shown are the callers of writes that are not copied yet, by the numbers of entries. They are never stored.
-	shown *otter.Cache[int64, *upstream.Caller]
+	// callers are those of writes that are not copied yet, as they have shown themselves, by the numbers of entries. They are never stored.
+	callers *otter.Cache[int64, *upstream.Caller]
 	// missed counts writes that passed unrecorded, and late counts outcomes that could not be committed in time.
 	missed, late atomic.Int64
 	// wake names lanes in which something may be due.
@@ -111,18 +108,18 @@ const (
 	// storeTimeout bounds how long a write waits for the store, outcomeTimeout how long a client waits for its response while the store is away.
 	storeTimeout   = 5 * time.Second
 	outcomeTimeout = 3 * storeTimeout
-	// shownTime is how long a caller is remembered for the copy of its write, maxShown bounds those that are.
-	shownTime = time.Minute
-	maxShown  = 10_000
+	// callerTime is how long a caller is remembered for the copy of its write, maxCallers bounds those that are.
+	callerTime = time.Minute
+	maxCallers = 10_000
 )
 
 // New opens a journal and begins to copy what is due. Close ends that.
 func New(options Options) *Journal {
 	j := &Journal{
 		store: options.Store, logger: options.Logger, observe: options.Observe, holder: rand.Text(), wake: make(chan string, maxDue),
-		leases: locks{held: map[string]chan struct{}{}}, turns: newTurns(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
-		shown: otter.Must(&otter.Options[int64, *upstream.Caller]{
-			MaximumSize: maxShown, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](shownTime),
+		leases: locks{held: map[string]chan struct{}{}}, accepted: newAcceptedCallers(), losses: losses{pending: map[state.JournalLoss]state.JournalLoss{}, storing: make(chan struct{}, 1)},
+		callers: otter.Must(&otter.Options[int64, *upstream.Caller]{
+			MaximumSize: maxCallers, ExpiryCalculator: otter.ExpiryWriting[int64, *upstream.Caller](callerTime),
 		}),
 	}
 	j.Set(options.Settings)
@@ -141,7 +138,7 @@ func (j *Journal) Set(settings Settings) { j.settings.Store(&settings) }
 func (j *Journal) Close() {
 	j.end()
 	j.work.Wait()
-	j.shown.StopAllGoroutines()
+	j.callers.StopAllGoroutines()
 	j.storeLosses(context.Background())
 }
 
@@ -189,78 +186,17 @@ func (j *Journal) Begin(ctx context.Context, intent Intent) (Done, error) {
 	if err == nil {
 		err = w.begin(ctx)
 	}
-	if late := ctx.Err(); err == nil && errors.Is(late, context.DeadlineExceeded) { // it is not sent
+	if err != nil {
+		return w.unrecorded(ctx, err)
+	}
+	if late := ctx.Err(); errors.Is(late, context.DeadlineExceeded) { // it is not sent
 		w.done(ctx, upstream.Response{Err: Unavailable(late)})
-		err = late
+		return nil, Unavailable(late)
 	}
-	if err == nil {
-		return w.done, nil
-	}
-	if len(w.entries) > 0 && w.entries[0].Seq == 0 { // or the store may have them
-		j.removeContent(w.settings, w.entries[0].Spool)
-	}
-	if refusal, refused := errors.AsType[*mapping.Error](err); refused {
-		return nil, refusal
-	}
-	if ctx.Err() == nil && w.settings.Mode == "best-effort" {
-		j.logger.Warn("a write passes without the journal; going back would lose it", "operation", string(intent.Call.Operation), "rule", intent.Rule, "cause", err)
-		return j.lost(ctx, intent, state.LossMissed), nil
-	}
-	return nil, Unavailable(cmp.Or(ctx.Err(), err))
+	return w.done, nil
 }
 
 // Unavailable is the error of a write that is not sent, because it cannot be recorded.
 func Unavailable(cause error) error {
 	return mapping.TryLater(upstream.ReasonJournal, cause, "This write could not be recorded for the other tracker, so nothing was changed. Try again later.")
-}
-
-// locks are the leases that this process has or waits for, by their names. The store has those of other processes.
-type locks struct {
-	mu   sync.Mutex
-	held map[string]chan struct{}
-}
-
-// lock waits until it has all of them.
-func (l *locks) lock(ctx context.Context, names []string) error {
-	for {
-		other := l.try(names)
-		if other == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-other:
-		}
-	}
-}
-
-// try takes all names, or none and returns what is closed when one that is held becomes free.
-func (l *locks) try(names []string) (other chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, name := range names {
-		if held := l.held[name]; held != nil {
-			return held
-		}
-	}
-	for _, name := range names {
-		l.held[name] = make(chan struct{})
-	}
-	return nil
-}
-
-func (l *locks) unlock(names []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, name := range names {
-		close(l.held[name])
-		delete(l.held, name)
-	}
-}
-
-func (l *locks) names() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Sorted(maps.Keys(l.held)) // as writes give them back, or PostgreSQL would have one of them fail
 }

@@ -51,7 +51,9 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 			}
 			switch {
 			case known:
-				err = cmp.Or(err, s.learn("flag", *change.ID, copied))
+				if failed := s.learn("flag", *change.ID, copied); err == nil { // one that cannot be keeps no other from being learned
+					err = failed
+				}
 			case len(free) == 0 && change.Status == "X":
 				continue
 			default:
@@ -61,7 +63,10 @@ func (s *step) learnFlags(ctx context.Context, at side) error {
 		flags = append(flags, change)
 	}
 	*sent = flags
-	return cmp.Or(s.addLearned(ctx), err)
+	if failed := s.addLearned(ctx); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // learnSetFlags learns the ids of flags that a write has set, from what both trackers show of the attachment.
@@ -81,8 +86,10 @@ func (s *step) learnSetFlags(ctx context.Context, at side) error {
 		return !slices.ContainsFunc(*sent, func(change mapping.FlagChange) bool { return change.Status == one.Status })
 	})
 	matched, _ := matchFlags(clients, copies)
-	for client, shown := range matched { // one that cannot be keeps no other from being learned
-		err = cmp.Or(err, s.learn("flag", client, shown))
+	for client, shown := range matched {
+		if failed := s.learn("flag", client, shown); err == nil {
+			err = failed
+		}
 	}
 	return err
 }

@@ -29,7 +29,8 @@ func (l *losses) add(loss state.JournalLoss) {
 		loss.Last = known.Last
 	}
 	loss.Entries += known.Entries
-	if l.pending[kind] = loss; loss.Entries == 0 {
+	l.pending[kind] = loss
+	if loss.Entries == 0 {
 		delete(l.pending, kind)
 	}
 }
@@ -120,7 +121,8 @@ func (j *Journal) lost(ctx context.Context, intent Intent, kind string) Done {
 	over := j.Lose(ctx, state.JournalLoss{Receiver: intent.Receiver, Rule: intent.Rule, Kind: kind, What: string(intent.Call.Operation)})
 	return func(_ context.Context, response upstream.Response) {
 		written := !upstream.NotWritten(response.Err)
-		if over(written); written && kind == state.LossMissed {
+		over(written)
+		if written && kind == state.LossMissed {
 			j.missed.Add(1)
 		}
 	}

@@ -156,7 +156,7 @@ func (j *Journal) advance(life context.Context, e state.JournalEntry) bool {
 				j.removeContent(settings, s.from.Spool)
 			}
 		}
-		j.shown.Invalidate(e.Seq)
+		j.callers.Invalidate(e.Seq)
 	}
 	return true
 }

@@ -19,7 +19,7 @@ import (
 
 // side is one tracker and the caller to ask it as. own says that it is the caller of the write.
 type side struct {
-	upstream.Tracker
+	tracker upstream.Tracker
 	// comments reads those on an attachment.
 	comments func(ctx context.Context, attachment int64) ([]thing, error)
 	caller   upstream.Caller
@@ -97,18 +97,21 @@ func (at side) attachments(ctx context.Context, operation mapping.Operation, req
 			if err == nil {
 				one.digest, err = blob.Digest()
 			}
+			if err != nil {
+				return nil, err
+			}
 		}
 		all = append(all, one)
 	}
 	slices.SortFunc(all, byID)
-	return all, err
+	return all, nil
 }
 
 func byID(a, b thing) int { return int(a.ID - b.ID) }
 
 // read makes a call and reads its reply. The caller closes it.
 func (at side) read(ctx context.Context, call upstream.Call, into any) (mapping.Reply, error) {
-	reply, err := at.Do(ctx, at.caller, call)
+	reply, err := at.tracker.Do(ctx, at.caller, call)
 	if err != nil {
 		return reply, err
 	}

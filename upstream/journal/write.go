@@ -45,7 +45,8 @@ func (w *write) prepare() error {
 		}
 		err = errors.Join(err, w.settings.seal(&e, one))
 		w.entries = append(w.entries, e)
-		if recorded += len(e.Request); recorded > maxRecorded {
+		recorded += len(e.Request)
+		if recorded > maxRecorded {
 			return mapping.NewError(mapping.CodeTooLarge, mapping.ReasonTooLarge,
 				"This write is too long to be recorded for so many objects, so nothing was changed. Name fewer of them.")
 		}
@@ -56,7 +57,7 @@ func (w *write) prepare() error {
 
 // begin commits the intents. It waits for the turn of the caller, and while one of the objects is written.
 func (w *write) begin(ctx context.Context) error {
-	leases, turn := &w.journal.leases, w.journal.turns.of(w.intent.Shown)
+	leases, turn := &w.journal.leases, w.journal.accepted.turn(w.intent.Shown)
 	if err := leases.lock(ctx, turn); err != nil {
 		return err
 	}
@@ -65,17 +66,15 @@ func (w *write) begin(ctx context.Context) error {
 		return err
 	}
 	w.leases = append(w.leases, turn...)
-	for {
-		taken, err := w.try(ctx)
-		switch {
-		case taken:
-			return nil
-		case err == nil && upstream.Pause(ctx, 20*time.Millisecond): // another process has one of the leases
-			continue
-		}
-		leases.unlock(w.leases)
-		return cmp.Or(err, ctx.Err())
+	taken, err := w.try(ctx)
+	for !taken && err == nil && upstream.Pause(ctx, 20*time.Millisecond) { // another process has one of the leases
+		taken, err = w.try(ctx)
 	}
+	if taken {
+		return nil
+	}
+	leases.unlock(w.leases)
+	return cmp.Or(err, ctx.Err())
 }
 
 // try goes on when the client hangs up, or the store could have an intent that was not sent.
@@ -88,6 +87,23 @@ func (w *write) try(ctx context.Context) (bool, error) {
 	return w.journal.store.BeginJournal(ctx, w.journal.holder, w.settings.lease(), w.entries)
 }
 
+// unrecorded gives up a write whose intents were not committed. In the mode best-effort it passes, unless it is refused or its client has gone.
+func (w *write) unrecorded(ctx context.Context, cause error) (Done, error) {
+	j := w.journal
+	if len(w.entries) > 0 && w.entries[0].Seq == 0 { // or the store may have them
+		j.removeContent(w.settings, w.entries[0].Spool)
+	}
+	if refusal, refused := errors.AsType[*mapping.Error](cause); refused {
+		return nil, refusal
+	}
+	if ctx.Err() == nil && w.settings.Mode == "best-effort" {
+		j.logger.Warn("a write passes without the journal; going back would lose it",
+			"operation", string(w.intent.Call.Operation), "rule", w.intent.Rule, "cause", cause)
+		return j.lost(ctx, w.intent, state.LossMissed), nil
+	}
+	return nil, Unavailable(cmp.Or(ctx.Err(), cause))
+}
+
 // removeContent removes a file, if it has a name, of entries that are not recorded, or have nothing left to be done.
 func (j *Journal) removeContent(settings *Settings, file string) {
 	if err := settings.spool().remove(file); err != nil {
@@ -98,7 +114,7 @@ func (j *Journal) removeContent(settings *Settings, file string) {
 // done commits the outcome, even if the client has gone.
 func (w *write) done(ctx context.Context, response upstream.Response) {
 	defer w.journal.leases.unlock(w.leases)
-	w.journal.turns.note(w.intent.Shown, response.Err)
+	w.journal.accepted.note(w.intent.Shown, response.Err)
 	refused := upstream.NotWritten(response.Err)
 	switch {
 	case response.Err == nil:
@@ -116,7 +132,7 @@ func (w *write) done(ctx context.Context, response upstream.Response) {
 	}
 	for _, e := range w.entries {
 		if e.Status == state.JournalPending {
-			w.journal.shown.Set(e.Seq, new(w.intent.Shown))
+			w.journal.callers.Set(e.Seq, new(w.intent.Shown))
 		}
 	}
 	if w.commit(context.WithoutCancel(ctx), response) && refused {
@@ -146,7 +162,8 @@ func (w *write) commit(ctx context.Context, response upstream.Response) bool {
 			return true
 		}
 		if errors.Is(err, state.ErrNotFound) { // it has failed over without its last changes, or was restored
-			w.journal.lost(ctx, w.intent, state.LossMissed)(ctx, response)
+			missed := w.journal.lost(ctx, w.intent, state.LossMissed)
+			missed(ctx, response)
 			return true
 		}
 		if !upstream.Pause(ctx, 50*time.Millisecond) {

@@ -13,7 +13,7 @@ func (s *Store) CurrentCampaign(ctx context.Context) (Campaign, error) {
 func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	started := Record{Actor: actor, Action: "campaign.started", Reason: reason}
 	return s.record(ctx, "starting a campaign", started, func(tx *session) {
-		tx.campaign(tx.forUpdate)
+		tx.lockCampaign(tx.forUpdate)
 		for _, table := range []string{"samples", "finding_scopes", "findings", "tallies", "evidence", "rule_uses"} {
 			tx.exec("DELETE FROM portico_" + table)
 		}
@@ -21,6 +21,6 @@ func (s *Store) StartCampaign(ctx context.Context, actor, reason string) error {
 	})
 }
 
-// campaign locks the campaign until the transaction is over. Transactions that add one thing to it share the lock (forShare), so that no
+// lockCampaign locks the campaign until the transaction is over. Transactions that add one thing to it share the lock (forShare), so that no
 // new campaign begins meanwhile. One that adds several, or removes what belongs to it, has the lock alone (forUpdate); otherwise two would wait for each other's rows.
-func (s *session) campaign(lock string) { one[int](s, "SELECT id FROM portico_campaign"+lock) }
+func (s *session) lockCampaign(lock string) { one[int](s, "SELECT id FROM portico_campaign"+lock) }

@@ -101,19 +101,23 @@ func postgresProblem(dsn string) error {
 // connectSQLite creates the file where there is none: for its owner only, and so
 // are the files that SQLite puts beside it.
 func (s *Store) connectSQLite(path string) error {
-	s.dialect, s.writer = &sqliteDialect, openSQLite(path, 1, 100*time.Millisecond)
+	s.dialect = &sqliteDialect
 	if path == ":memory:" { // its one connection is the database
+		s.writer = openSQLite(path, 1, writerWait)
 		s.reader = s.writer
 		return nil
 	}
-	s.reader = openSQLite(path, maxConnections, lockTimeout)
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	s.path = path
 	s.file, err = file.Stat()
-	return errors.Join(err, file.Close())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	s.writer, s.reader = openSQLite(path, 1, writerWait), openSQLite(path, maxConnections, lockTimeout)
+	return nil
 }
 
 // lost says that the file was removed or replaced. What is written to it then is gone when this process ends.
@@ -127,10 +131,12 @@ func (s *Store) lost() error {
 	return nil
 }
 
+// writerWait is how long the database itself waits for another writer. Nothing interrupts that, so it is short, and locked waits on.
+const writerWait = 100 * time.Millisecond
+
 // openSQLite opens a pool whose transactions take the lock of writers at once, as they
 // would fail later if another writer came between. Writes are on the disk when they are committed: which tracker has a product, and
-// what is still to be copied, must survive a power cut. Checkpoints are rare, since a write that makes one takes longer. A wait is not
-// interrupted, so that of a writer is short: see locked.
+// what is still to be copied, must survive a power cut. Checkpoints are rare, since a write that makes one takes longer.
 func openSQLite(path string, maxOpen int, wait time.Duration) *sql.DB {
 	options := url.Values{
 		"_txlock": {"immediate"},

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"time"
 
@@ -66,16 +65,4 @@ func (s *Store) pruneDue() bool {
 		return true
 	}
 	return false
-}
-
-// Secret gives random bytes for a purpose. They are made when they are first asked
-// for and stay the same, for all processes that share the database: fingerprints that must be
-// found again after a restart are made with them. They are in clear in the database.
-func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size]byte, err error) {
-	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
-	err = s.write(ctx, "making a secret", func(tx *session) {
-		tx.exec("INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:])
-		secret = one[[sha256.Size]byte](tx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose))
-	})
-	return secret, err
 }

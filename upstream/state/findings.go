@@ -28,7 +28,7 @@ func (s *Store) RecordFindings(ctx context.Context, seen []*Sighting, keep int) 
 		return strings.Compare(a.Signature, b.Signature)
 	})
 	return refused, s.write(ctx, "recording findings", func(tx *session) {
-		tx.campaign(tx.forShare)
+		tx.lockCampaign(tx.forShare)
 		free := maxFindings - one[int](tx, "SELECT count(*) FROM portico_findings")
 		for _, f := range seen {
 			switch isNew := tx.recordFinding(f); {

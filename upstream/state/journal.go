@@ -134,7 +134,7 @@ func (s *Store) EndJournal(ctx context.Context, holder string, entries []Journal
 		for i := range entries {
 			e := &entries[i]
 			if tx.putEntry(e, JournalBegun, now) == 0 {
-				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ? AND lane = ?", e.Seq, e.Lane)
+				one[int64](tx, "SELECT seq FROM portico_journal WHERE seq = ? AND lane = ?", e.Seq, e.Lane) // fails for a lost one
 			}
 			if e.Status == JournalRefused && e.Reason == "" {
 				tx.exec("DELETE FROM portico_journal WHERE seq = ? AND status = ?", e.Seq, e.Status)
@@ -200,11 +200,11 @@ func (s *Store) DueJournal(ctx context.Context, limit int, lanes ...string) ([]J
 	return s.entries(ctx, limit, "seq IN ("+first+`) AND status <> 'parked' AND next_at <= ? AND `+notPaused+`
 		AND NOT EXISTS (SELECT 1 FROM portico_journal m WHERE m.made <> '' AND m.made = j.lane AND m.`+unfinished+`)
 		AND (status <> 'begun' OR NOT EXISTS (SELECT 1 FROM portico_leases l WHERE l.name = 'write ' || j.lane AND l.until_at > `+s.dialect.clock+`))
-		ORDER BY seq`, append(keys(lanes), s.now())...)
+		ORDER BY seq`, append(nameArgs(lanes), s.now())...)
 }
 
-// keys are names as parameters.
-func keys(names []string) (all []any) {
+// nameArgs are names as parameters.
+func nameArgs(names []string) (all []any) {
 	for _, each := range names {
 		all = append(all, name(each))
 	}
@@ -261,7 +261,7 @@ func (s *Store) JournalOf(ctx context.Context, limit int, all bool) ([]JournalEn
 func (s *Store) JournalUncopied(ctx context.Context, limit int, caller string, made ...string) ([]JournalEntry, error) {
 	where, args := "caller = ?", []any{caller}
 	if len(made) > 0 {
-		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", keys(made)
+		where, args = "made <> '' AND made IN ("+repeated("?", len(made))+")", nameArgs(made)
 	}
 	all, err := s.entries(ctx, limit, unfinished+" AND "+where+" ORDER BY seq DESC", args...)
 	slices.Reverse(all)
@@ -331,7 +331,7 @@ func withMoved(staying []string) (statement string, args []any) {
 	}
 	return "WITH moved AS (SELECT seq, lane, made, receiver, status FROM portico_journal WHERE " + unfinished + " AND " + moves + `),
 		parked AS (SELECT lane FROM moved WHERE status = 'parked'),
-		stopped AS (SELECT lane FROM parked UNION SELECT made FROM moved WHERE made <> '' AND lane IN (SELECT lane FROM parked)) `, keys(staying)
+		stopped AS (SELECT lane FROM parked UNION SELECT made FROM moved WHERE made <> '' AND lane IN (SELECT lane FROM parked)) `, nameArgs(staying)
 }
 
 // ToCopy is what a tracker has still to get: how many entries, without those of lanes that wait for an operator, and how many such lanes. Last is the
@@ -351,9 +351,6 @@ func (s *Store) JournalToCopy(ctx context.Context, receiver string, staying []st
 		append(args, receiver, upTo, receiver)...)
 }
 
-// notPaused is true while copies are made.
-const notPaused = "NOT EXISTS (SELECT 1 FROM portico_journal_pause WHERE paused = 1)"
-
 // JournalCopying numbers the entries that a tracker is getting now. While copying is paused there are no such entries, or reads that wait for the end of an attempt
 // would wait as long as the pause.
 func (s *Store) JournalCopying(ctx context.Context, receiver string) ([]int64, error) {
@@ -366,38 +363,6 @@ func (s *Store) PruneJournal(ctx context.Context, before time.Time) error {
 	return s.write(ctx, "removing old entries of the journal", func(tx *session) {
 		tx.exec("DELETE FROM portico_journal WHERE ended_at > 0 AND ended_at <= ? AND NOT "+unfinished, before)
 	})
-}
-
-// ResumeJournal has copying go on in all processes. After a kill, copies that it has stopped are parked first.
-func (s *Store) ResumeJournal(ctx context.Context, record Record) error {
-	record.Subject, record.Action = "journal", actionResume
-	return s.record(ctx, "resuming the journal", record, func(tx *session) {
-		tx.parkKilled()
-		tx.exec("UPDATE portico_journal_pause SET paused = 0 WHERE id = 1")
-	})
-}
-
-// KillJournal pauses copying because all writes go to a tracker from now on. Another call for the same tracker changes nothing.
-func (s *Store) KillJournal(ctx context.Context, tracker string, record Record) error {
-	record.At, record.Subject = s.now(), "journal"
-	return s.write(ctx, "pausing the journal", func(tx *session) {
-		if tx.exec("UPDATE portico_journal_pause SET paused = 1, killed_to = ? WHERE id = 1 AND NOT (paused = 1 AND killed_to = ?)", tracker, tracker) > 0 {
-			tx.append(record)
-		}
-	})
-}
-
-// ParkKilled parks what a kill has kept from being copied, when the kill is over.
-func (s *Store) ParkKilled(ctx context.Context) error {
-	return s.write(ctx, "parking what a kill has stopped", (*session).parkKilled)
-}
-
-// parkKilled parks the copies to the tracker that a kill has sent all writes to.
-func (s *session) parkKilled() {
-	s.exec(`UPDATE portico_journal SET status = 'parked', reason = ? WHERE status <> 'parked' AND `+unfinished+`
-		AND receiver = (SELECT killed_to FROM portico_journal_pause WHERE id = 1)`,
-		"the kill switch has sent later writes to the tracker that was to get this copy: compare both trackers, then retry or skip it")
-	s.exec("UPDATE portico_journal_pause SET killed_to = '' WHERE id = 1")
 }
 
 // ParkBehind parks what waits behind parked copies to a tracker that gets the writes from now on, except those of rules that stay.

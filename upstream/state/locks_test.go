@@ -84,7 +84,7 @@ func TestAdditionsWaitForReset(t *testing.T) {
 		}
 		must(t, additions[0](t.Context())) // and what is old is gone
 		must(t, other.transact(t.Context(), func(tx *session) {
-			tx.campaign(tx.forUpdate)
+			tx.lockCampaign(tx.forUpdate)
 			for i, add := range additions {
 				if err := briefly(add); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("addition %d during a reset: got %v, want that it waits", i, err)
@@ -92,7 +92,7 @@ func TestAdditionsWaitForReset(t *testing.T) {
 			}
 		}))
 		must(t, other.transact(t.Context(), func(tx *session) {
-			tx.campaign(tx.forShare)
+			tx.lockCampaign(tx.forShare)
 			if err := briefly(func(ctx context.Context) error { return s.StartCampaign(ctx, "ada", "again") }); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a reset during an addition: got %v, want that it waits", err)
 			}

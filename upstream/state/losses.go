@@ -30,18 +30,6 @@ type JournalLoss struct {
 	Last    time.Time `json:"last"`
 }
 
-// What the audit trail calls a start of the journal, and the end of the pause after it.
-const (
-	actionStart  = "start the journal"
-	actionResume = "resume the journal"
-)
-
-// JournalWaited reports whether what waited at a time to be copied has waited for the data to be copied: from then on, until copying was resumed.
-func (s *Store) JournalWaited(ctx context.Context, at time.Time) (bool, error) {
-	return readOne[bool](ctx, s, "reading the audit trail", `SELECT EXISTS (SELECT 1 FROM portico_audit s WHERE s.action = ?
-		AND NOT EXISTS (SELECT 1 FROM portico_audit r WHERE r.action = ? AND r.id > s.id AND r.at <= ?))`, actionStart, actionResume, at)
-}
-
 // AddJournalLosses adds to the counts of losses, at the times of the last ones, or takes from them what was no loss. Writes that came before the last
 // start of the journal are copied with the data, and do not count.
 func (s *Store) AddJournalLosses(ctx context.Context, losses []JournalLoss) error {
@@ -62,13 +50,4 @@ func (s *session) addLoss(l JournalLoss, now time.Time) {
 	s.exec(`INSERT INTO portico_journal_losses (receiver, rule, kind, what, entries, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (receiver, rule, kind, what) DO UPDATE SET entries = portico_journal_losses.entries + excluded.entries, last_at = excluded.last_at`,
 		l.Receiver, name(l.Rule), l.Kind, name(l.What), l.Entries, now, now)
-}
-
-// StartJournal pauses copying in all processes and forgets the losses, since the data are copied anew.
-func (s *Store) StartJournal(ctx context.Context, record Record) error {
-	record.Subject, record.Action = "journal", actionStart
-	return s.record(ctx, "starting the journal", record, func(tx *session) {
-		tx.exec("UPDATE portico_journal_pause SET paused = 1 WHERE id = 1")
-		tx.exec("DELETE FROM portico_journal_losses")
-	})
 }

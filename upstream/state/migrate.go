@@ -26,9 +26,7 @@ func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
 		}
 		tx.exec(tx.definition("CREATE TABLE IF NOT EXISTS portico_schema (version {integer} PRIMARY KEY)"))
 		version := one[int](tx, "SELECT coalesce(max(version), 0) FROM portico_schema")
-		if version > len(files) {
-			tx.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, version, len(files)))
-		}
+		tx.fail(checkVersion(version, len(files)))
 		for ; tx.err == nil && version < len(files); version++ {
 			text, err := fs.ReadFile(folder, files[version])
 			tx.fail(err)
@@ -40,4 +38,12 @@ func (s *Store) migrate(ctx context.Context, folder fs.FS) error {
 			}
 		}
 	})
+}
+
+// checkVersion returns ErrNewer for a version that this program does not know.
+func checkVersion(version, newest int) error {
+	if version <= newest {
+		return nil
+	}
+	return fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, version, newest)
 }

@@ -62,7 +62,8 @@ func each[T any](s *session, visit func(T) error, query string, args ...any) {
 		return
 	}
 	rows, err := s.QueryContext(s.ctx, s.statement(query), parameters(args)...)
-	if s.err = err; err != nil {
+	if err != nil {
+		s.err = err
 		return
 	}
 	defer rows.Close()
@@ -174,7 +175,8 @@ type timeColumn struct{ time *time.Time }
 // Scan implements sql.Scanner.
 func (c timeColumn) Scan(value any) error {
 	n, ok := value.(int64)
-	if *c.time = fromMicros(n); !ok {
+	*c.time = fromMicros(n)
+	if !ok {
 		return fmt.Errorf("%v is not a time", value)
 	}
 	return nil
@@ -207,8 +209,9 @@ func (s *Store) write(ctx context.Context, what string, change func(*session)) e
 func (s *Store) record(ctx context.Context, what string, r Record, change func(*session)) error {
 	r.At = s.now()
 	return s.write(ctx, what, func(tx *session) {
-		if change(tx); r.Action != "" {
-			tx.append(r)
+		change(tx)
+		if r.Action != "" {
+			tx.addRecord(r)
 		}
 	})
 }
@@ -265,7 +268,8 @@ func (s *Store) transact(ctx context.Context, change func(*session)) error {
 	defer func() { _ = tx.Rollback() }() // does nothing once it is committed
 	in := &session{dialect: s.dialect, querier: tx, ctx: ctx}
 	change(in)
-	if in.fail(s.lost()); in.err != nil {
+	in.fail(s.lost())
+	if in.err != nil {
 		return in.err
 	}
 	return tx.Commit()

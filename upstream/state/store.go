@@ -2,6 +2,8 @@ package state
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"os"
@@ -40,19 +42,32 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	s, err := connect(dsn)
-	if err == nil {
-		if err = s.migrate(ctx, migrations); err == nil { // where nothing is compared any more, nothing else removes old tallies
-			err = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
-		}
-		if err == nil {
-			return s, nil
-		}
-		err = errors.Join(err, s.Close())
+	if err != nil {
+		return nil, failed("opening the database", err)
 	}
-	return nil, failed("opening the database", err)
+	err = s.migrate(ctx, migrations)
+	if err == nil { // where nothing is compared any more, nothing else removes old tallies
+		err = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
+	}
+	if err != nil {
+		return nil, failed("opening the database", errors.Join(err, s.Close()))
+	}
+	return s, nil
 }
 
 // Close closes the database after what is under way. It may be called again.
 func (s *Store) Close() error {
 	return failed("closing the database", errors.Join(s.reader.Close(), s.writer.Close()))
+}
+
+// Secret gives random bytes for a purpose. They are made when they are first asked
+// for and stay the same, for all processes that share the database: fingerprints that must be
+// found again after a restart are made with them. They are in clear in the database.
+func (s *Store) Secret(ctx context.Context, purpose string) (secret [sha256.Size]byte, err error) {
+	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails
+	err = s.write(ctx, "making a secret", func(tx *session) {
+		tx.exec("INSERT INTO portico_secrets (name, secret) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name(purpose), secret[:])
+		secret = one[[sha256.Size]byte](tx, "SELECT secret FROM portico_secrets WHERE name = ?", name(purpose))
+	})
+	return secret, err
 }

@@ -124,7 +124,7 @@ var errFull = errors.New("too many findings are kept")
 // Append adds a record to the audit trail by itself.
 func (s *Store) Append(ctx context.Context, record Record) error {
 	record.At = s.now()
-	return s.write(ctx, "appending to the audit trail", func(tx *session) { tx.append(record) })
+	return s.write(ctx, "appending to the audit trail", func(tx *session) { tx.addRecord(record) })
 }
 
 // TestRowsThatEndTooEarlyAreAnError: a query that is canceled while its rows are read must not look complete.

@@ -55,7 +55,7 @@ func (s *Store) AddTallies(ctx context.Context, tallies []Tally) error {
 		return nil
 	}
 	return s.write(ctx, "adding tallies", func(tx *session) {
-		tx.campaign(tx.forUpdate)
+		tx.lockCampaign(tx.forUpdate)
 		tx.removeTallies(s.now())
 		since := tx.evidence()
 		for _, t := range tallies {

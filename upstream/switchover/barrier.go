@@ -87,7 +87,7 @@ func (s *Switchover) move(
 	ctx context.Context, present state.Revision, source Table, action string, next Table, revision state.Revision,
 ) (state.Revision, error) {
 	next.Moving = nil
-	old, candidate := Pair(present)
+	old, candidate := TrackersOf(present)
 	moved := movedWrites(source, [2]string{old, candidate}, next, s.names)
 	if len(moved.rules) == 0 || next.Killed != nil {
 		return s.revise(ctx, present.Version, action, next, revision)
@@ -181,9 +181,9 @@ func (s *Switchover) giveUp(ctx context.Context, announced state.Revision, sourc
 	return err
 }
 
-// life is a time without a gap between heartbeats, until when the process may write without another one. In a gap others may have moved what was
+// aliveTime is a time without a gap between heartbeats, until when the process may write without another one. In a gap others may have moved what was
 // decided before since.
-type life struct{ since, until time.Time }
+type aliveTime struct{ since, until time.Time }
 
 // beat renews the heartbeat, which says that this process has ended the writes that move by the rules in force, and then asks for other rules: what
 // another process has changed before the heartbeat counted is in force then. So this process may write for a while.
@@ -195,11 +195,11 @@ func (s *Switchover) beat(ctx context.Context) error {
 	}
 	err := s.store.Beat(ctx, s.process, version, s.timing.lease)
 	if err != nil {
-		s.unread(err)
+		s.noteStore(err)
 		return err
 	}
 	if err = s.refresh(ctx); err == nil || errors.Is(err, errForeign) {
-		next := life{s.now(), began.Add(s.timing.lease)}
+		next := aliveTime{s.now(), began.Add(s.timing.lease)}
 		if former := s.alive.Load(); former != nil && next.since.Before(former.until) {
 			next.since = former.since
 		}

@@ -57,8 +57,11 @@ func (s *Switchover) decide(ctx context.Context, info *callInfo, o object) (rout
 		more = false
 		if sameSide { // what is compared may stay unknown, which is no reason to fail
 			last = s.lookup(ctx, info, chosen.side, next)
-		} else if last, homeErr = s.lookupBoth(ctx, info, next, homeErr); last.failure != nil {
-			return route{}, last.failure
+		} else {
+			last, homeErr = s.lookupBoth(ctx, info, next, homeErr)
+			if last.failure != nil {
+				return route{}, last.failure
+			}
 		}
 		if last.outcome == present {
 			place = last.place

@@ -51,7 +51,8 @@ func (s *Switchover) left(rules *ruleSet, moving []string) (count int, unknown t
 		if known && len(moving) > 0 && !slices.Contains(moving, name) {
 			continue
 		}
-		if count += underWay; s.unknown[name].After(unknown) {
+		count += underWay
+		if s.unknown[name].After(unknown) {
 			unknown = s.unknown[name]
 		}
 	}

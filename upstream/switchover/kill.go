@@ -37,8 +37,8 @@ func (s *Switchover) reinstall() {
 	s.install(present.source, present.revision)
 }
 
-// settle ends a kill that only this process knows of, if there is one.
-func (s *Switchover) settle(pending *Kill) {
+// endLocalKill ends a kill that only this process knows of, if there is one.
+func (s *Switchover) endLocalKill(pending *Kill) {
 	if pending != nil && s.pending.CompareAndSwap(pending, nil) {
 		s.rules.Load().Logger.Warn("a kill that only this process knew of is over: the rules were revived", "actor", pending.Actor, "reason", pending.Reason)
 		s.reinstall()
@@ -54,7 +54,7 @@ func (s *Switchover) deliver(ctx context.Context) error {
 	err := s.change(ctx, func(ctx context.Context) error {
 		pending, present := s.pending.Load(), s.rules.Load()
 		if pending == nil || present.source.Revived.After(pending.At) {
-			s.settle(pending)
+			s.endLocalKill(pending)
 			return nil
 		}
 		next, killed := present.source, *pending
@@ -122,7 +122,7 @@ func (s *Switchover) Revive(ctx context.Context, actor, reason string) error {
 				return err
 			}
 		}
-		s.settle(pending)
+		s.endLocalKill(pending)
 		return nil
 	})
 }

@@ -71,15 +71,19 @@ func newMemory() *memory {
 // size is about how many bytes remembering an object takes, with names as long as a client likes.
 func (o *object) size() int { return 256 + len(o.alias) + len(o.product) }
 
-// note remembers writes of a caller: what it has just written, or what the journal has, which comes before that.
-func (m *memory) note(caller identity, writes []written, recalled bool, now time.Time) {
+// note remembers what a caller has just written.
+func (m *memory) note(caller identity, writes []written, now time.Time) {
 	m.callers.Compute(caller, func(own ownWrites, _ bool) (ownWrites, otter.ComputeOp) {
-		if recalled {
-			own = ownWrites{latest(writes, own.writes), now}
-		} else {
-			own.writes = latest(own.writes, writes)
-		}
+		own.writes = latest(own.writes, writes)
 		return own, otter.WriteOp
+	})
+	m.lastWrite.Store(now.UnixNano())
+}
+
+// recall remembers what the journal has of a caller, which comes before what it has written since.
+func (m *memory) recall(caller identity, writes []written, now time.Time) {
+	m.callers.Compute(caller, func(own ownWrites, _ bool) (ownWrites, otter.ComputeOp) {
+		return ownWrites{latest(writes, own.writes), now}, otter.WriteOp
 	})
 	m.lastWrite.Store(now.UnixNano())
 }

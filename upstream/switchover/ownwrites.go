@@ -25,7 +25,7 @@ func (s *Switchover) followOwnWrites(ctx context.Context, info *callInfo, routes
 			return upstream.ErrNotLocal
 		}
 		if uncopied, err := s.ownUncopied(ctx, info); err == nil {
-			s.memory.note(info.identity(), uncopied, true, s.now())
+			s.memory.recall(info.identity(), uncopied, s.now())
 		}
 	} else if info.killed != nil || s.memory.lastWrite.Load() <= after.UnixNano() && len(info.uncopied) == 0 {
 		return nil
@@ -107,7 +107,8 @@ func (s *Switchover) lookupBug(ctx context.Context, info *callInfo, at side, o o
 	if place, known := s.memory.places.GetIfPresent(placeKey{info.identity(), at, o}); known {
 		return place.Bug
 	}
-	if info.writeLookups++; info.writeLookups > maxWriteLookups {
+	info.writeLookups++
+	if info.writeLookups > maxWriteLookups {
 		return 0
 	}
 	return s.lookup(ctx, info, at, o).place.Bug
@@ -178,5 +179,5 @@ func (s *Switchover) remember(info *callInfo, routes []route, created []object) 
 	for _, o := range created {
 		writes = append(writes, written{o, to, now, ofNoBug})
 	}
-	s.memory.note(info.identity(), writes, false, now)
+	s.memory.note(info.identity(), writes, now)
 }

@@ -143,14 +143,14 @@ func TestMemoryIsBoundedAndHoldsNoCredential(t *testing.T) {
 	long := strings.Repeat("x", 1<<12)
 	for i := range 30_000 {
 		one := written{object: object{alias: fmt.Sprint(long, i)}, at: b.now()}
-		b.memory.note(identify(fmt.Sprint("SECRET", i)), []written{one}, false, b.now())
+		b.memory.note(identify(fmt.Sprint("SECRET", i)), []written{one}, b.now())
 	}
 	if grown := heap() - before; grown > 3*maxMemory {
 		t.Errorf("the writes of many callers take %d bytes", grown)
 	}
 	const objects = 3 * maxOwnWrites
 	for i := range 2 * objects { // each object twice
-		b.memory.note(identify("SECRET"), []written{{object: object{id: int64(i / 2)}, at: b.now()}}, false, b.now())
+		b.memory.note(identify("SECRET"), []written{{object: object{id: int64(i / 2)}, at: b.now()}}, b.now())
 	}
 	own, _ := b.memory.callers.GetIfPresent(identify("SECRET"))
 	if n := len(own.writes); n < maxOwnWrites || n > 2*maxOwnWrites {

@@ -51,12 +51,13 @@ func (s *Switchover) flagTypes(
 func (s *Switchover) attachments(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
 	info := callInfo{ruleSet: s.rules.Load(), caller: &caller, operation: call.Operation}
 	document, err := s.attachmentsOnce(ctx, &info, *call.Attachments)
-	failed, ok := errors.AsType[*mapping.Error](err)
+	failed, refused := errors.AsType[*mapping.Error](err)
 	named := call.Attachments.Attachments
-	if !ok || failed.Reason != upstream.ReasonUnmapped || failed.Status != http.StatusNotFound || len(named) == 0 {
+	mayBeUncopied := refused && failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusNotFound && len(named) > 0
+	if !mayBeUncopied {
 		return document, err
 	}
-	// The tracker may not have got its copy yet, or just now.
+	// The tracker may also have got its copy just now.
 	if info.uncopied, err = s.inJournal(ctx, "", named...); err != nil {
 		return nil, mapping.TryLater(mapping.ReasonSwitchover, err,
 			"The store of Portico does not respond, so it is not known which tracker has this. Try again.")

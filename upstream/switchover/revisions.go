@@ -26,8 +26,8 @@ func (s *Switchover) baseOf(table Table) string {
 	return hex.EncodeToString(sum[:12]) + " " + s.names[oldSide] + " " + s.names[newSide]
 }
 
-// Pair names the trackers that a revision is about, the old one first. Without a revision both are empty.
-func Pair(revision state.Revision) (old, candidate string) {
+// TrackersOf names the trackers that a revision is about, the old one first. Without a revision both are empty.
+func TrackersOf(revision state.Revision) (old, candidate string) {
 	_, pair, _ := strings.Cut(revision.Base, " ")
 	old, candidate, _ = strings.Cut(pair, " ")
 	return old, candidate
@@ -36,7 +36,7 @@ func Pair(revision state.Revision) (old, candidate string) {
 // tableOf reads the table of a revision. One about other trackers, or about the same ones the other way round, is
 // errForeign: its phases mean something else.
 func (s *Switchover) tableOf(revision state.Revision) (t Table, err error) {
-	if old, candidate := Pair(revision); s.names != [2]string{old, candidate} {
+	if old, candidate := TrackersOf(revision); s.names != [2]string{old, candidate} {
 		return Table{}, errForeign
 	}
 	if err = json.Unmarshal(revision.Table, &t); err == nil && len(t.Rules) == 0 {
@@ -125,21 +125,22 @@ func (s *Switchover) refresh(ctx context.Context) error {
 	present, err := s.store.CurrentRevision(ctx)
 	if err == nil {
 		if err = lostRules(former, present); err != nil {
-			s.alive.Store(&life{})
+			s.alive.Store(&aliveTime{})
 		} else {
 			err = s.take(present)
 		}
 	}
-	s.unread(err)
+	s.noteStore(err)
 	return err
 }
 
-// unread notes why the store could not be asked, nil if it could.
-func (s *Switchover) unread(err error) {
+// noteStore notes why the store could not be asked, nil if it could.
+func (s *Switchover) noteStore(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	former := s.stale
-	if s.stale = ""; err != nil {
+	s.stale = ""
+	if err != nil {
 		s.stale = err.Error()
 	}
 	switch {

@@ -31,6 +31,9 @@ func (p Phase) New() bool { return p == PhaseNewCompare || p == PhaseNew }
 // Compares reports whether the other tracker is compared with the one that responds.
 func (p Phase) Compares() bool { return p == PhaseOldCompare || p == PhaseNewCompare }
 
+// index is the place of a phase in the order of a move.
+func (p Phase) index() int { return slices.Index(Phases(), p) }
+
 // side is one of the two trackers.
 type side uint8
 
@@ -53,6 +56,14 @@ func (s side) other() side { return 1 - s }
 type PhasePair struct {
 	Reads  Phase `json:"reads" key:"reads" unset:"" oneof:"old|old-compare|new-compare|new"`
 	Writes Phase `json:"writes" key:"writes" unset:"" oneof:"old|old-compare|new-compare|new"`
+}
+
+// of is the phase for writes or for reads.
+func (p PhasePair) of(write bool) Phase {
+	if write {
+		return p.Writes
+	}
+	return p.Reads
 }
 
 // Rule says which tracker responds to some of the calls. All conditions that are
@@ -81,6 +92,14 @@ type Rule struct {
 	Writes  Phase    `json:"writes" key:"writes" default:"old-compare" oneof:"old|old-compare|new-compare|new"`
 	// Replicate says that the writes are recorded and copied to the other tracker.
 	Replicate bool `json:"replicate,omitempty" key:"replicate"`
+}
+
+// Phases are those of the rule.
+func (r *Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
+
+// phase is the one that the rule has for an operation.
+func (r *Rule) phase(operation mapping.Operation) Phase {
+	return r.Phases().of(operation.IsWrite())
 }
 
 // Conditional reports whether there are calls that the rule does not match.
@@ -174,8 +193,16 @@ type Table struct {
 	Moving []string `json:"moving,omitempty"`
 }
 
-// RuleSet is the rules as operators write them in a file.
-type RuleSet struct {
+// others are the phases of paths outside the interface.
+func (t Table) others() PhasePair {
+	if t.Passthrough != nil {
+		return *t.Passthrough
+	}
+	return t.Rules[len(t.Rules)-1].Phases()
+}
+
+// RuleFile is the rules as operators write them in a file.
+type RuleFile struct {
 	// Passthrough are the phases of paths outside the interface; empty ones are those of the last rule.
 	Passthrough Passthrough `key:"passthrough"`
 	// Rules are tried in order, and the first that matches counts. A percentage of 100 is a condition too, so that a share that
@@ -192,7 +219,7 @@ type Passthrough struct {
 
 // Table returns the rules as a Table. Without any, everything is compared and nothing moves. A percentage of 100 is no condition of the
 // last rule, which has to be for all.
-func (s *RuleSet) Table() Table {
+func (s *RuleFile) Table() Table {
 	table := Table{Rules: slices.Clone(s.Rules)}
 	if len(table.Rules) == 0 {
 		table.Rules = []Rule{{Name: "default", Reads: PhaseOldCompare, Writes: PhaseOldCompare}}

@@ -80,19 +80,6 @@ func (info *callInfo) identity() identity {
 // label is the name that the configuration gives to the caller, empty for none.
 func (info *callInfo) label() string { return info.Caller(*info.caller) }
 
-// of is the phase for writes or for reads.
-func (p PhasePair) of(write bool) Phase {
-	if write {
-		return p.Writes
-	}
-	return p.Reads
-}
-
-// phase is the one that the rule has for an operation.
-func (r *Rule) phase(operation mapping.Operation) Phase {
-	return r.Phases().of(operation.IsWrite())
-}
-
 // matches reports whether the conditions on operation and caller are met.
 func (info *callInfo) matches(rule *Rule) bool {
 	return rule.meets(info.operation, info.caller.UserAgent, info.label) &&

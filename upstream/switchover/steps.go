@@ -11,24 +11,22 @@ type Step struct {
 	From, To PhasePair
 }
 
-// index is the place of a phase in the order of a move.
-func (p Phase) index() int { return slices.Index(Phases(), p) }
-
 // Step returns the phases one step ahead or back: reads before writes, and the comparison of reads stays until writes have moved.
 func (p PhasePair) Step(back bool) PhasePair {
-	at, reads, writes, one := Phases(), p.Reads.index(), p.Writes.index(), 1
-	if back {
-		one = -1
-	}
-	last := len(at) - 1
+	phases, reads, writes := Phases(), p.Reads.index(), p.Writes.index()
+	last := len(phases) - 1
 	switch {
-	case back && reads == last && writes == last, !back && reads < PhaseNewCompare.index(), !back && reads < last && writes == last,
-		back && reads > 0 && writes == 0:
-		reads += one
-	case back && writes > 0, !back && writes < last:
-		writes += one
+	case back && (reads == last && writes == last || reads > 0 && writes == 0):
+		reads--
+	case back && writes > 0:
+		writes--
+	case back: // at its begin
+	case reads < PhaseNewCompare.index(), reads < last && writes == last:
+		reads++
+	case writes < last:
+		writes++
 	}
-	return PhasePair{at[reads], at[writes]}
+	return PhasePair{phases[reads], phases[writes]}
 }
 
 // Distance returns by how many phases a step takes reads and writes ahead, and by how many back. Those that only start or end a comparison
@@ -45,17 +43,6 @@ func (s Step) Distance() (ahead, back int) {
 // MovesCopies reports whether a step has another tracker get writes that are copied.
 func (s Step) MovesCopies() bool {
 	return s.Rule.Replicate && s.From.Writes.New() != s.To.Writes.New()
-}
-
-// Phases are those of the rule.
-func (r *Rule) Phases() PhasePair { return PhasePair{r.Reads, r.Writes} }
-
-// others are the phases of paths outside the interface.
-func (t Table) others() PhasePair {
-	if t.Passthrough != nil {
-		return *t.Passthrough
-	}
-	return t.Rules[len(t.Rules)-1].Phases()
 }
 
 // Steps lists the rules that the next table takes ahead, and those whose copied writes it moves. A rule that is new, or has other conditions, counts as taken from the least

@@ -90,7 +90,7 @@ type Switchover struct {
 	writing  sync.Mutex
 	// process is this process in the heartbeats, alive is when it may write.
 	process string
-	alive   atomic.Pointer[life]
+	alive   atomic.Pointer[aliveTime]
 
 	// changing is held while the store is told of a change. A kill is in force without it.
 	changing chan struct{}

@@ -33,19 +33,7 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 		return nil, err
 	}
 	info.Shadow.Wrote(call)
-	guarded := call
-	guarded.Guard = func() error { return s.mayWrite(info) }
-	func() {
-		defer func() { done(ctx, response) }() // after a panic too, or the object could never be written again
-		asking := ctx
-		if info.recorded {
-			// With an unknown outcome, as after a client that hangs up, the object would take no other write for a while.
-			var end func()
-			asking, end = upstream.Outlive(ctx)
-			defer end()
-		}
-		response = guarded.Make(asking, info.Trackers[s.names[to]], caller)
-	}()
+	response = s.carryOut(ctx, info, to, call, done)
 	info.Shadow.Wrote(call)
 	if response.Err == nil || !upstream.NotWritten(response.Err) {
 		s.remember(info, routes, info.newAttachments(call, response))
@@ -53,15 +41,35 @@ func (s *Switchover) write(ctx context.Context, caller upstream.Caller, call ups
 	return s.show(ctx, info, call, routes, response), response.Err
 }
 
+// carryOut asks a tracker and commits the outcome, after a panic too, or the object could never be written again.
+func (s *Switchover) carryOut(ctx context.Context, info *callInfo, to side, call upstream.Call, done journal.Done) (response upstream.Response) {
+	response.Err = context.Canceled // until there is one
+	defer func() { done(ctx, response) }()
+	asking := ctx
+	if info.recorded {
+		// With an unknown outcome, as after a client that hangs up, the object would take no other write for a while.
+		var end func()
+		asking, end = upstream.Outlive(ctx)
+		defer end()
+	}
+	call.Guard = func() error { return s.mayWrite(info) }
+	return call.Make(asking, info.Trackers[s.names[to]], *info.caller)
+}
+
 // errNoJournal says that a rule replicates and nothing can be recorded.
 var errNoJournal = errors.New("the configuration has no switchover.journal.key_file or key_env")
 
 // record commits the intent of a write, if a rule that may decide it replicates.
 func (s *Switchover) record(ctx context.Context, info *callInfo, routes []route, call *upstream.Call) (journal.Done, error) {
-	decides := info.mayDecide[max(0, slices.IndexFunc(info.mayDecide, func(rule *Rule) bool { return rule.Replicate }))]
-	recorded, name, to := decides.Replicate, decides.Name, routes[0].side
-	if slices.ContainsFunc(info.mayDecide, func(rule *Rule) bool { return rule.Replicate && rule.Name != decides.Name }) {
-		name = "several rules" // which is no rule, so it counts for all of them
+	recorded, name, to := false, info.mayDecide[0].Name, routes[0].side
+	for _, rule := range info.mayDecide {
+		switch {
+		case !rule.Replicate:
+		case !recorded:
+			recorded, name = true, rule.Name
+		case rule.Name != name:
+			name = "several rules" // which is no rule, so it counts for all of them
+		}
 	}
 	if info.killed != nil { // which rule would decide is not known, so the write is lost to all of them unless all replicate
 		recorded, name = !slices.ContainsFunc(info.source.Rules, func(rule Rule) bool { return !rule.Replicate }), "kill switch"

@@ -81,7 +81,7 @@ func (rt *Runtime) openLastIDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	old, candidate := switchover.Pair(last)
+	old, candidate := switchover.TrackersOf(last)
 	if old != rt.cfg.Primary && candidate != rt.cfg.Primary {
 		return fmt.Errorf("switchover.ids: the state knows the trackers %q and %q, and not %q: a tracker keeps its name when the other one is taken out",
 			old, candidate, rt.cfg.Primary)

@@ -7,11 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -223,25 +220,6 @@ func (w lastResponse) WriteHeader(status int) {
 func (w lastResponse) Write(p []byte) (int, error) {
 	w.end()
 	return w.ResponseWriter.Write(p)
-}
-
-// UntilSignal returns a context that ends at the first SIGTERM or interrupt. The second one ends the process at once. The caller calls
-// stop once; from then on signals have their usual effect.
-func UntilSignal(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	go func() {
-		<-signals // also at its end
-		cancel()
-		if _, again := <-signals; again {
-			os.Exit(1)
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-	}
 }
 
 // Accept implements net.Listener. It waits until there is capacity for the connection.

@@ -1,10 +1,14 @@
 package app
 
 import (
+	"context"
 	"io"
 	"log"
 	"log/slog"
+	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"go.opentelemetry.io/otel"
 
@@ -30,6 +34,25 @@ func NewLogger(w io.Writer, cfg config.Log) (*slog.Logger, *slog.LevelVar) {
 func QuietLibraries() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
 	log.SetOutput(io.Discard)
+}
+
+// UntilSignal returns a context that ends at the first SIGTERM or interrupt. The second one ends the process at once. The caller calls
+// stop once; from then on signals have their usual effect.
+func UntilSignal(ctx context.Context) (_ context.Context, stop context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	go func() {
+		<-signals // also at its end
+		cancel()
+		if _, again := <-signals; again {
+			os.Exit(1)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+	}
 }
 
 // Version is that of the next release. The Makefile and the packages take it from here.

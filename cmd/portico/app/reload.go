@@ -1,142 +1,61 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net/http"
-	"sync"
-	"sync/atomic"
-	"time"
+	"os"
 
-	"portico/proxy"
-	"portico/proxy/admin"
-	"portico/upstream/journal"
-	"portico/upstream/state"
-	"portico/upstream/switchover"
-	"portico/upstream/transport"
+	"portico/cmd/portico/config"
 )
 
-// resources are the shared resources: what survives a reload of the configuration.
-type resources struct {
-	// Pages are for operators, beside those of the components.
-	Pages []admin.Page
-
-	logger  *slog.Logger
-	metrics *admin.Metrics
-	looked  atomic.Int64 // when an operator last asked for anything, in nanoseconds since 1970
-	dry     *Explanation // not nil if nothing may be sent
-
-	// These belong to the goroutine that builds.
-	store       *state.Store // nil without a candidate, and so is switchover
-	idempotency *proxy.Idempotency
-	switchover  *switchover.Switchover
-	journal     *journal.Journal // nil unless there is a key for it
-
-	mu      sync.RWMutex // guards current
-	current *Runtime     // an empty one before the first is built
-	leaving sync.WaitGroup
-}
-
-// now returns the current runtime.
-func (r *resources) now() *Runtime {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.current
-}
-
-// adopt makes a runtime the current one, and closes the former one after its last request.
-func (r *resources) adopt(rt *Runtime) {
-	former := r.now()
-	for label, stack := range rt.stacks {
-		held := former.stacks[label]
-		if held == nil {
-			r.metrics.Limiter(label, func() transport.Load { return r.now().stacks[label].Limiter.Load() })
+// reloadAt swaps the runtime at each SIGHUP for one of the configuration as it reads now, and keeps the current one if that has
+// problems. It returns when ctx ends.
+func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
 		}
-		if held != stack {
-			r.metrics.Breaker(label, "read", stack.Reads.State())
-			r.metrics.Breaker(label, "write", stack.Writes.State())
+		err := s.rebuild(ctx)
+		s.metrics.Reloaded(err)
+		if err != nil {
+			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
+		} else {
+			s.logger.Info("configuration reloaded")
 		}
-	}
-	for tracker, shared := range rt.shared {
-		if held := former.shared[tracker]; held != nil && held != shared {
-			held.ForwardChanges(shared) // a write that ends in the former runtime counts for this one
-		}
-	}
-	if former.Canary == nil && rt.Canary != nil {
-		r.metrics.CanaryQueue(func() int { return r.now().Canary.Load().Queued })
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.current = rt
-	r.leaving.Go(former.close)
-}
-
-// release closes the shared resources that only this runtime has used.
-func (rt *Runtime) release() {
-	now := rt.now()
-	for label, stack := range rt.stacks {
-		if now == rt || now.stacks[label] != stack {
-			stack.Close()
-		}
-	}
-	for tracker, shared := range rt.shared {
-		if now == rt || now.shared[tracker] != shared {
-			_ = shared.Close() // connections to Redis, which nothing uses any more
-		}
-	}
-	if len(now.shared) == 0 {
-		rt.metrics.WithoutRedis()
 	}
 }
 
-// Close closes all runtimes and the shared resources.
-func (s *Service) Close() error {
-	s.now().close()
-	s.leaving.Wait()
-	if s.switchover != nil {
-		s.switchover.Close()
-	}
-	if s.journal != nil {
-		s.journal.Close()
-	}
-	if s.store != nil {
-		return s.store.Close()
-	}
-	return nil
-}
-
-// openStore opens the store at the first call. Another address needs a restart.
-func (rt *Runtime) openStore(ctx context.Context) error {
-	if rt.store != nil {
-		return nil
-	}
-	store, err := state.Open(ctx, rt.cfg.State)
+// rebuild reads the configuration again and builds a runtime of it. Keys that need a restart keep their values.
+func (s *Service) rebuild(ctx context.Context) error {
+	cfg, problems, err := s.Reload()
 	if err != nil {
-		return fmt.Errorf("open the state: %w", err)
+		return err
 	}
-	secret, err := store.Secret(ctx, idempotencySecret)
-	if err != nil {
-		return errors.Join(fmt.Errorf("open the state: %w", err), store.Close())
-	}
-	records := &idempotencyRecords{store: store, logger: rt.logger, now: time.Now}
-	rt.store, rt.idempotency = store, proxy.NewIdempotency(records, secret[:])
-	return nil
-}
-
-// sharedStack is the connections to a tracker. Those with the same key are alike.
-type sharedStack struct {
-	*transport.Stack
-	key string
-}
-
-// trace begins the span of a call, if the current runtime traces.
-func (r *resources) trace(tracker string) transport.Trace {
-	return func(req *http.Request, begun time.Time) (*http.Request, transport.Observer) {
-		if t := r.now().tracing; t != nil {
-			return t.call(tracker, req, begun)
+	first := ""
+	for _, problem := range problems { // in the form of the log, since programs may read it
+		report, what := s.logger.Error, "the configuration has a problem"
+		if problem.Warning {
+			report, what = s.logger.Warn, "the configuration has a doubtful value"
+		} else {
+			first = cmp.Or(first, problem.String())
 		}
-		return req, nil
+		report(what, "problem", problem.String())
 	}
+	if first != "" {
+		return errors.New("the configuration has problems; the first one: " + first)
+	}
+	needRestart := config.KeepUntilRestart(s.current().cfg, &cfg)
+	if err := s.checkAccess(&cfg); err != nil {
+		return err
+	}
+	if _, err := s.Build(ctx, cfg, needRestart...); err != nil {
+		return err
+	}
+	if len(needRestart) > 0 {
+		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
+	}
+	return s.level.UnmarshalText([]byte(cfg.Log.Level))
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -40,7 +39,7 @@ type Service struct {
 // New returns a service of a configuration that has no problems. Its log goes to stderr.
 func New(stderr io.Writer, cfg config.Config) *Service {
 	s := &Service{cfg: cfg}
-	s.metrics, s.idempotency, s.current = admin.NewMetrics(), proxy.NewIdempotency(nil, nil), &Runtime{}
+	s.metrics, s.idempotency, s.runtime = admin.NewMetrics(), proxy.NewIdempotency(nil, nil), &Runtime{}
 	s.metrics.Build(Version)
 	s.logger, s.level = NewLogger(stderr, cfg.Log)
 	return s
@@ -149,14 +148,14 @@ func (s *Service) run(ctx context.Context, hangups <-chan os.Signal) error {
 		serving.Go(l.Run)
 	}
 	serving.Go(func() error {
-		s.metrics.Watch(ended, func() admin.Watched { return s.now().watched() })
+		s.metrics.Watch(ended, func() admin.Watched { return s.current().watched() })
 		return nil
 	})
 	var reloading sync.WaitGroup
 	reloading.Go(func() { s.reloadAt(ended, hangups) })
 	<-ended.Done()
 	reloading.Wait()
-	rt := s.now()
+	rt := s.current()
 	rt.admin.SetReady(false)
 	timeouts := rt.cfg.Timeouts
 	if timeouts.ShutdownDelay > 0 && ctx.Err() != nil { // load balancers send no more clients, but need time to find that out
@@ -167,63 +166,12 @@ func (s *Service) run(ctx context.Context, hangups <-chan os.Signal) error {
 	return errors.Join(drain(ctx, timeouts.Drain, s.logger, s.listeners...), serving.Wait())
 }
 
-// reloadAt swaps the runtime at each SIGHUP for one of the configuration as it reads now, and keeps the current one if that has
-// problems. It returns when ctx ends.
-func (s *Service) reloadAt(ctx context.Context, hangups <-chan os.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-		}
-		err := s.rebuild(ctx)
-		s.metrics.Reloaded(err)
-		if err != nil {
-			s.logger.Error("the configuration was not reloaded; the last good one stays", "cause", err)
-		} else {
-			s.logger.Info("configuration reloaded")
-		}
-	}
-}
-
-// rebuild reads the configuration again and builds a runtime of it. Keys that need a restart keep their values.
-func (s *Service) rebuild(ctx context.Context) error {
-	cfg, problems, err := s.Reload()
-	if err != nil {
-		return err
-	}
-	first := ""
-	for _, problem := range problems { // in the form of the log, since programs may read it
-		report, what := s.logger.Error, "the configuration has a problem"
-		if problem.Warning {
-			report, what = s.logger.Warn, "the configuration has a doubtful value"
-		} else {
-			first = cmp.Or(first, problem.String())
-		}
-		report(what, "problem", problem.String())
-	}
-	if first != "" {
-		return errors.New("the configuration has problems; the first one: " + first)
-	}
-	needRestart := config.KeepUntilRestart(s.now().cfg, &cfg)
-	if err := s.checkAccess(&cfg); err != nil {
-		return err
-	}
-	if _, err := s.Build(ctx, cfg, needRestart...); err != nil {
-		return err
-	}
-	if len(needRestart) > 0 {
-		s.logger.Warn("changed keys need a restart; their former values stay", "keys", needRestart)
-	}
-	return s.level.UnmarshalText([]byte(cfg.Log.Level))
-}
-
 // enter returns the current runtime, which stays open until leave is called.
 func (r *resources) enter() (rt *Runtime, leave func()) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	r.current.requests.Add(1)
-	return r.current, r.current.requests.Done
+	r.runtime.requests.Add(1)
+	return r.runtime, r.runtime.requests.Done
 }
 
 // handler passes requests to a handler of the current runtime.
@@ -237,7 +185,7 @@ func (s *Service) handler(of func(*Runtime) http.Handler) http.Handler {
 
 // mayServeAtOnce is the fastpath.Filter of the current runtime. The fast path ends no connection.
 func (s *Service) mayServeAtOnce(request []byte) bool {
-	return !s.listeners[0].endsConnections() && s.now().Front.MayServeAtOnce(request)
+	return !s.listeners[0].endsConnections() && s.current().Front.MayServeAtOnce(request)
 }
 
 // serveAtOnce is the fastpath.Handler of the current runtime.
@@ -251,6 +199,6 @@ func (s *Service) serveAtOnce(w http.ResponseWriter, r *http.Request) bool {
 func (s *Service) tls(of func(*Runtime) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(s.now()), nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return of(s.current()), nil },
 	}
 }

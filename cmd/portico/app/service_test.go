@@ -65,11 +65,11 @@ func TestReload(t *testing.T) {
 		{token + "trackers: {}\n", "problems; the first one: " + file + ":4:1: trackers: is set twice", `"level":"ERROR","msg":"the configuration has a problem","problem":"` + file + `:4:1: trackers: is set twice`, ""},
 		{"admin: {listen: 127.0.0.1:0}\n", "reachable from other hosts", "", ""},
 	} {
-		before, said := s.now(), len(log.String())
+		before, said := s.current(), len(log.String())
 		write(least + tt.yaml)
 		err := s.rebuild(t.Context())
 		told := log.String()[said:]
-		if rt := s.now(); (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || (rt == before) != (tt.fails != "") ||
+		if rt := s.current(); (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || (rt == before) != (tt.fails != "") ||
 			strings.Join(rt.status().NeedRestart, " ") != tt.needRestart && err == nil || !strings.Contains(told, tt.log) ||
 			strings.Contains(told, "need a restart") != (tt.needRestart != "") {
 			t.Errorf("%s: %v, the status has %q, and the log is\n%s", tt.yaml, err, rt.status().NeedRestart, told)
@@ -77,7 +77,7 @@ func TestReload(t *testing.T) {
 		if at := s.level.Level(); (at == slog.LevelDebug) != strings.Contains(tt.yaml, "debug") && err == nil {
 			t.Errorf("%s: the log is at %s", tt.yaml, at)
 		}
-		if timeouts := s.now().cfg.Timeouts; strings.Contains(tt.yaml, "drain") && (timeouts.Drain != 3*time.Second || timeouts.ShutdownDelay != 2*time.Second) {
+		if timeouts := s.current().cfg.Timeouts; strings.Contains(tt.yaml, "drain") && (timeouts.Drain != 3*time.Second || timeouts.ShutdownDelay != 2*time.Second) {
 			t.Errorf("the end has %+v", timeouts)
 		}
 	}

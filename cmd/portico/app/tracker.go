@@ -122,7 +122,7 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 	options.Base.TLS = secured
 	metrics, logger, address := rt.metrics, rt.logger, t.base.Host // not rt: connections may outlive it
 	options.Observer = admin.Calls{Metrics: metrics, Tracker: label}
-	if label == t.name { // calls for comparison belong to no request, and no client waits for the tracker to recover
+	if label == t.name { // not for comparison: those calls belong to no request, and no client waits for the tracker to recover
 		options.Trace = rt.trace(label)
 		options.Break.ProbeURL, options.Break.Well = t.base.JoinPath("rest", "version").String(), bugzilla.IsHealthy
 	}
@@ -135,7 +135,7 @@ func (rt *Runtime) openStack(t *tracker, label string, options transport.Options
 		}
 		changed.Warn("breaker changed", "reason", change.Reason, "cause", change.Cause)
 	}
-	held := rt.now().stacks[label]
+	held := rt.current().stacks[label]
 	if held == nil || held.key != key {
 		held = &sharedStack{transport.New(options), key}
 	}
@@ -185,7 +185,7 @@ func (rt *Runtime) openCache(t *tracker) error {
 			Read: metrics.CacheRead, Fill: metrics.CacheFill, Redis: metrics.Redis, RedisState: metrics.RedisState, Change: metrics.CacheChange,
 		},
 	}
-	options.Shared = rt.now().shared[t.name]
+	options.Shared = rt.current().shared[t.name]
 	if options.Shared == nil || !options.Shared.Fits(options) {
 		options.Shared = cache.OpenShared(options)
 	}

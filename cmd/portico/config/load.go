@@ -102,7 +102,7 @@ func Load(flags []Setting, environ []string, file string) (Config, []Problem) {
 // LoadRules reads a file of rules: the keys passthrough and rules of the section switchover. callers are the names that rules
 // may use; nil leaves them unchecked.
 func LoadRules(file string, content []byte, callers []string) (switchover.Table, []Problem) {
-	rules := Defaults[switchover.RuleSet]()
+	rules := Defaults[switchover.RuleFile]()
 	d := &decoder{problems: problems{origins: map[string]origin{}}, source: file}
 	if !d.document(content, reflect.ValueOf(&rules).Elem()) {
 		return switchover.Table{}, d.sorted(nil)

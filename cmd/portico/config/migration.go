@@ -18,8 +18,8 @@ type Switchover struct {
 	Journal Journal `key:"journal"`
 	// Settings are about ids and names of objects that both trackers have.
 	idmap.Settings `keys:""`
-	// RuleSet may also stand in a file of its own (LoadRules).
-	switchover.RuleSet `keys:""`
+	// RuleFile may also stand in a file of its own (LoadRules).
+	switchover.RuleFile `keys:""`
 }
 
 // Journal is about writes that are recorded and copied to the other tracker.

@@ -39,7 +39,7 @@ func (c *Config) Problems(variables Variables) []Problem {
 	}
 	k.trackers()
 	k.callers()
-	k.rules("switchover", c.Switchover.RuleSet, SortedKeys(c.Callers))
+	k.rules("switchover", c.Switchover.RuleFile, SortedKeys(c.Callers))
 	k.ids()
 	k.journal()
 	k.credentials()
@@ -215,7 +215,7 @@ func parseDatabase(text string) (*url.URL, error) {
 }
 
 // rules checks rules, which stand in a section, with the code that start-up uses.
-func (p *problems) rules(section string, r switchover.RuleSet, callers []string) {
+func (p *problems) rules(section string, r switchover.RuleFile, callers []string) {
 	if (r.Passthrough.Reads == "") != (r.Passthrough.Writes == "") {
 		p.errorf(join(section, "passthrough"), "needs both reads and writes, or neither")
 	}

@@ -4,22 +4,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 )
 
-// Found is what Look finds: the version of the database's form, 0 where there is none yet, and the newest one.
+// Found is what Inspect finds: the version of the database's form, 0 where there is none yet, and the newest one.
 type Found struct{ Version, Newest int }
 
 // mayCreate returns 1 if tables can be created in a PostgreSQL database, which Open needs at each start.
 const mayCreate = "SELECT count(*) WHERE has_schema_privilege(current_schema(), 'CREATE') AND current_setting('transaction_read_only') = 'off'"
 
-// Look reads a database and changes neither its form nor a file. To see that files can be made beside one of SQLite, it makes one and removes
+// Inspect reads a database and changes neither its form nor a file. To see that files can be made beside one of SQLite, it makes one and removes
 // it. Its errors are those of Open.
-func Look(ctx context.Context, dsn string) (found Found, err error) {
+func Inspect(ctx context.Context, dsn string) (found Found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	files, _ := fs.Glob(migrations, "migrations/*.sql") // fails for a bad pattern only
@@ -56,8 +55,6 @@ func Look(ctx context.Context, dsn string) (found Found, err error) {
 	if one[int](in, exists) > 0 {
 		found.Version = one[int](in, "SELECT max(version) FROM portico_schema")
 	}
-	if found.Version > found.Newest {
-		in.fail(fmt.Errorf("%w: its version is %d, this one knows %d", ErrNewer, found.Version, found.Newest))
-	}
+	in.fail(checkVersion(found.Version, found.Newest))
 	return found, failed("reading the database", errors.Join(in.err, s.Close()))
 }

@@ -8,7 +8,7 @@ func (s *Store) AddRuleUses(ctx context.Context, uses []RuleUse) error {
 		return nil
 	}
 	return s.write(ctx, "adding uses of rules", func(tx *session) {
-		tx.campaign(tx.forUpdate)
+		tx.lockCampaign(tx.forUpdate)
 		for _, use := range uses {
 			tx.exec(`INSERT INTO portico_rule_uses (name, hits, last_at) VALUES (?, ?, ?)
 				ON CONFLICT (name) DO UPDATE SET hits = portico_rule_uses.hits + excluded.hits,

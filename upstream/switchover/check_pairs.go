@@ -111,7 +111,8 @@ func (c *checker) pairs() {
 				continue
 			}
 			for _, s := range c.samples(i, k) {
-				if left--; left < 0 {
+				left--
+				if left < 0 {
 					break
 				}
 				for _, r := range relations(&s) {
