@@ -259,25 +259,26 @@ func (rc *requestContext) setCacheHeaders() {
 	if info == nil {
 		return
 	}
-	text := "Portico; hit"
+	text := append(make([]byte, 0, 64), "Portico; "...) // on the stack, mostly
 	if info.Hit {
 		rc.set("Age", wholeSeconds(info.Age))
+		text = append(text, "hit"...)
 	} else {
-		text = "Portico; fwd=" + cmp.Or(info.Forward, "miss")
+		text = append(text, "fwd="+cmp.Or(info.Forward, "miss")...)
 	}
 	if info.Stored {
-		text += "; stored"
+		text = append(text, "; stored"...)
 	}
 	if info.Collapsed {
-		text += "; collapsed"
+		text = append(text, "; collapsed"...)
 	}
 	if info.TTL != 0 {
-		text += "; ttl=" + wholeSeconds(info.TTL)
+		text = strconv.AppendInt(append(text, "; ttl="...), int64(info.TTL/time.Second), 10)
 	}
 	if info.Detail != "" {
-		text += "; detail=" + info.Detail
+		text = append(text, "; detail="+info.Detail...)
 	}
-	rc.set("Cache-Status", text)
+	rc.set("Cache-Status", string(text))
 }
 
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

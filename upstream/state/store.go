@@ -41,10 +41,9 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	defer cancel()
 	s, err := connect(dsn)
 	if err == nil {
-		if err = s.migrate(ctx, migrations); err == nil { // where nothing is compared any more, nothing else removes old tallies
-			err = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
-		}
-		if err == nil {
+		if err = s.migrate(ctx, migrations); err == nil {
+			// Where nothing is compared any more, nothing else removes old tallies. They can wait for the next start, which cannot wait for them.
+			_ = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
 			return s, nil
 		}
 		err = errors.Join(err, s.Close())
