@@ -259,26 +259,25 @@ func (rc *requestContext) setCacheHeaders() {
 	if info == nil {
 		return
 	}
-	text := append(make([]byte, 0, 64), "Portico; "...) // on the stack, mostly
+	text, ttl, detail := "Portico; hit", "", "" // short ones are joined with one allocation
 	if info.Hit {
 		rc.set("Age", wholeSeconds(info.Age))
-		text = append(text, "hit"...)
 	} else {
-		text = append(text, "fwd="+cmp.Or(info.Forward, "miss")...)
+		text = "Portico; fwd=" + cmp.Or(info.Forward, "miss")
 	}
 	if info.Stored {
-		text = append(text, "; stored"...)
+		text += "; stored"
 	}
 	if info.Collapsed {
-		text = append(text, "; collapsed"...)
+		text += "; collapsed"
 	}
 	if info.TTL != 0 {
-		text = strconv.AppendInt(append(text, "; ttl="...), int64(info.TTL/time.Second), 10)
+		ttl = "; ttl=" + wholeSeconds(info.TTL)
 	}
 	if info.Detail != "" {
-		text = append(text, "; detail="+info.Detail...)
+		detail = "; detail=" + info.Detail
 	}
-	rc.set("Cache-Status", string(text))
+	rc.set("Cache-Status", text+ttl+detail)
 }
 
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
