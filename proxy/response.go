@@ -260,7 +260,7 @@ func (rc *requestContext) setCacheHeaders() {
 	if info == nil {
 		return
 	}
-	text := "Portico; hit"
+	text, ttl, detail := "Portico; hit", "", "" // short ones are joined with one allocation
 	if info.Hit {
 		rc.set("Age", wholeSeconds(info.Age))
 	} else {
@@ -273,12 +273,12 @@ func (rc *requestContext) setCacheHeaders() {
 		text += "; collapsed"
 	}
 	if info.TTL != 0 {
-		text += "; ttl=" + wholeSeconds(info.TTL)
+		ttl = "; ttl=" + wholeSeconds(info.TTL)
 	}
 	if info.Detail != "" {
-		text += "; detail=" + info.Detail
+		detail = "; detail=" + info.Detail
 	}
-	rc.set("Cache-Status", text)
+	rc.set("Cache-Status", text+ttl+detail)
 }
 
 func wholeSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

@@ -169,10 +169,10 @@ func (c *Credentials) AddHeaders(header http.Header) {
 	}
 }
 
-var assignment = regexp.MustCompile(`(?i)(?:api_?key|login|passw(?:or)?d|token)(?:=|%(?:25)*3d)|x-bugzilla-[a-z-]+(?:[:=]|%(?:25)*3[ad])`)
+var assignment = regexp.MustCompile(`(?i)(?:api_?key|login|passw(?:or)?d|token)(?:=|%(?:25)*3d)|x-bugzilla-(?:api-key|login|password|token)(?:[:=]|%(?:25)*3[ad])`)
 
-// EndAtCredential ends a text behind the name of a credential and an equals sign, or of a header and a colon. Clients write credentials into other values by mistake, such
-// as with a second question mark in an address, or with an escaped one.
+// EndAtCredential ends a text behind the name of a credential and an equals sign, or of its header and a colon. Clients write credentials into
+// other values by mistake, such as with a second question mark in an address, or with an escaped one.
 func EndAtCredential(text string) string {
 	if at := assignment.FindStringIndex(text); at != nil {
 		return text[:at[1]] + "…"

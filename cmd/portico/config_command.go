@@ -13,12 +13,12 @@ import (
 func configCommand(env environment) *cobra.Command {
 	var flags *config.Flags
 	o := output{env: env}
-	text := func(name, short string, print func() error) *cobra.Command {
+	printing := func(name, short string, print func() error) *cobra.Command {
 		c := command(name, short, func(context.Context, []string) error { return print() })
 		o.flags(c.Flags())
 		return c
 	}
-	show := command("print --config FILE | --tracker URL", "print the effective configuration", func(context.Context, []string) error {
+	show := printing("print --config FILE | --tracker URL", "print the effective configuration", func() error {
 		cfg, err := load(flags, env)
 		if err != nil {
 			return err
@@ -28,17 +28,16 @@ func configCommand(env environment) *cobra.Command {
 	show.Long = `Print the configuration with all defaults, and the origin of each value that is not a default.
 Names and passwords in URLs are left out. portico check --print does the same after more checks.
 As text it is YAML; JSON has no origins.`
-	o.flags(show.Flags())
 	flags = config.RegisterFlags(show.Flags())
 	return group(&cobra.Command{
 		Use: "config", Short: "print the example configuration, its JSON Schema or the effective configuration",
 		Long: `Print what is needed to write a configuration. Editors with a YAML language server use the schema
 for completion and checks.`,
 	},
-		text("example", "print the example configuration: every key with its default and what it means", func() error {
+		printing("example", "print the example configuration: every key with its default and what it means", func() error {
 			return o.document([]byte(files.ConfigExample))
 		}),
-		text("schema", "print the JSON Schema (2020-12) of the configuration", func() error {
+		printing("schema", "print the JSON Schema (2020-12) of the configuration", func() error {
 			return o.print([]byte(files.ConfigSchema), nil)
 		}), show)
 }

@@ -75,17 +75,16 @@ func probeRedis(ctx context.Context, cfg config.Config) (string, error) {
 
 // probeDirectory makes a file in the directory that a key names, and removes it. made says that serve makes a directory that is missing;
 // then the file is made in the one above.
-func probeDirectory(key, dir string, made bool) (found string, err error) {
-	found = "can be stored"
+func probeDirectory(key, dir string, made bool) (string, error) {
 	file, err := os.CreateTemp(dir, "portico-blob-*")
-	for made && errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir) {
-		dir, found = filepath.Dir(dir), "will be created"
-		file, err = os.CreateTemp(dir, "portico-blob-*")
+	if above := filepath.Dir(dir); made && errors.Is(err, os.ErrNotExist) && above != dir {
+		_, err = probeDirectory(key, above, made)
+		return "will be created", err
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w; check %s", err, key)
 	}
-	return found, errors.Join(file.Close(), os.Remove(file.Name()))
+	return "can be stored", errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // probeState reads the store and changes nothing: a file that is created here would belong to the wrong account.

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Handler serves a request and returns true, or returns false and has written nothing. It must not wait, except for the client with Flush, which
-// sends the response and must come last. It keeps nothing of the request but strings. A write deadline that it sets bounds how long the client may
-// pause while it takes the response.
+// Handler serves a request and returns true, or returns false and has written nothing. It keeps nothing of the request but strings. It waits for
+// nothing but the client, by Flush, which sends the response: nothing can be written after it. A write deadline that it sets bounds how long the
+// client may pause while it takes the response.
 type Handler func(w http.ResponseWriter, r *http.Request) bool
 
 // Filter reports whether the handler is to see a request, by its text. It must be quick.
@@ -149,7 +149,7 @@ func (c *conn) serve(text []byte) bool {
 	if !f.parse(text, c.client) {
 		return false
 	}
-	f.conn, f.sent = c, false
+	f.conn = c
 	c.serving.Lock()
 	defer c.serving.Unlock()
 	if !c.listener.handler(f, &f.request) {
@@ -169,8 +169,7 @@ type fastRequest struct {
 	body   []byte
 	status int
 	pause  time.Duration
-	conn   *conn
-	sent   bool
+	conn   *conn // until the response is sent
 
 	out bytes.Buffer
 	// date is the text of its second, which most responses share with the one before.
@@ -306,11 +305,12 @@ func (f *fastRequest) SetWriteDeadline(deadline time.Time) error {
 
 // FlushError sends the response, once. It is for an http.ResponseController.
 func (f *fastRequest) FlushError() error {
-	if f.sent {
+	c := f.conn
+	if c == nil {
 		return nil
 	}
-	f.sent = true
-	return f.conn.send(f.response(), f.pause)
+	f.conn = nil
+	return c.send(f.response(), f.pause)
 }
 
 // response returns the whole response as net/http would send it. It is valid until the fastRequest is used again.

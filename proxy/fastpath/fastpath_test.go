@@ -229,9 +229,9 @@ func cachedRead(t testing.TB, log slog.Handler) func() {
 	}
 	request := []byte("GET /rest/flag_type/TestProduct?Bugzilla_api_key=0123456789012345678901234567890123456789 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n")
 	f, client := newRequest().(*fastRequest), new(sink)
-	f.conn = &conn{Conn: client}
+	c := &conn{Conn: client}
 	return func() {
-		f.sent, client.taken = false, 0
+		f.conn, client.taken = c, 0
 		if !f.parse(request, "127.0.0.1:1234") || !server.ServeAtOnce(f, &f.request) || client.taken < len(text) || f.status != 200 {
 			t.Fatal(f.status)
 		}

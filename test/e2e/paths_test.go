@@ -87,6 +87,7 @@ func TestCredentialsInPathsAreKeptNowhere(t *testing.T) {
 		f.get(t, "", "/rest/flag_type/"+path+secret).refused(t, 400, 32000)
 		f.get(t, "", "/page/"+path+secret)
 	}
+	f.get(t, "", "/rest/flag_type/X-Bugzilla-Status:%20a%20product").ok(t, 200)
 	f.get(t, "", "/rest/flag_type/Kept").ok(t, 200)
 	reader := redisClient(t, address)
 	kept := ""

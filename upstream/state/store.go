@@ -45,13 +45,11 @@ func Open(ctx context.Context, dsn string) (*Store, error) {
 	if err != nil {
 		return nil, failed("opening the database", err)
 	}
-	err = s.migrate(ctx, migrations)
-	if err == nil { // where nothing is compared any more, nothing else removes old tallies
-		err = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
-	}
-	if err != nil {
+	if err := s.migrate(ctx, migrations); err != nil {
 		return nil, failed("opening the database", errors.Join(err, s.Close()))
 	}
+	// Where nothing is compared any more, nothing else removes old tallies. They can wait for the next start, which cannot wait for them.
+	_ = s.transact(ctx, func(tx *session) { tx.removeTallies(s.now()) })
 	return s, nil
 }
 

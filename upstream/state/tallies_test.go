@@ -64,8 +64,14 @@ func TestOldTalliesGo(t *testing.T) {
 	})
 }
 
-// Where nothing is compared any more, no tally is added, so a start removes the old ones.
+// Where nothing is compared any more, no tally is added, so a start removes the old ones, unless that fails.
 func TestOpenRemovesOldTallies(t *testing.T) {
+	dsn := newFile(t)
+	old := open(t, dsn)
+	must(t, old.AddTallies(t.Context(), []Tally{{At: time.Now().Add(-31 * 24 * time.Hour), Operation: mapping.OpFlagTypes, Compared: 1}}))
+	_, err := old.writer.Exec("CREATE TRIGGER full BEFORE DELETE ON portico_tallies BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+	must(t, err)
+	open(t, dsn)
 	onShared(t, func(t *testing.T, dsn string) {
 		for _, age := range []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour} {
 			must(t, open(t, dsn).AddTallies(t.Context(), []Tally{{At: time.Now().Add(-age), Operation: mapping.OpFlagTypes, Compared: 1}}))

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -91,9 +92,7 @@ func (a *attempt) admit() (err error) {
 		return c.newError(BreakerOpen, wait, nil)
 	}
 	a.breaker = breaker
-	if c.admitted.IsZero() {
-		c.admitted = a.began
-	}
+	c.admitted = cmp.Or(c.admitted, a.began)
 	return nil
 }
 

@@ -196,9 +196,11 @@ func TestACertificateThatIsMissing(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	w := newPlain(t, BaseOptions{TLS: server.Client().Transport.(*http.Transport).TLSClientConfig})
-	_, _, err := do(w, get(t, server.URL))
-	if ReasonOf(err) != Connect || !strings.Contains(fmt.Sprint(err), "tls: certificate required") {
-		t.Errorf("%v; want %q and the alert", err, Connect)
+	for _, req := range []*http.Request{get(t, server.URL), post(t, server.URL)} {
+		_, _, err := do(w, req)
+		if ReasonOf(err) != Connect || OutcomeUnknown(err) != (req.Method == http.MethodPost) || !strings.Contains(fmt.Sprint(err), "tls: certificate required") {
+			t.Errorf("%s: %v; want %q and the alert", req.Method, err, Connect)
+		}
 	}
 }
 

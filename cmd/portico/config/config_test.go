@@ -240,7 +240,6 @@ func TestRedis(t *testing.T) {
 		"redis: {addrs: ['a:1', 'b:2'], master_name: mymaster}":        "",
 		"redis: {url: 'rediss://cache', tls: {server_name: x}}":        "",
 		"redis: {url: 'redis://cache', addrs: ['a:1']}":                "exclude each other",
-		"redis: {url: embedded, password_env: A}":                      "embedded has no login",
 		"redis: {addrs: ['a']}":                                        `"a" is not host:port`,
 		"redis: {addrs: ['a:99999']}":                                  `"a:99999" is not host:port`,
 		"redis: redis://cache:99999":                                   `a port that is not one from 1 to 65535`,

@@ -106,6 +106,8 @@ func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, tag reflec
 		switch {
 		case twice:
 			d.at(d.place(word), join(path, name), "is set twice, first in line %d", line)
+		case name == "" && v.Kind() == reflect.Map:
+			d.at(d.place(word), path, "an entry has no name")
 		case v.Kind() == reflect.Map:
 			d.entry(path, word, value, v, tag)
 		default:
@@ -130,11 +132,7 @@ func (d *decoder) entry(path string, word, value *yaml.Node, v reflect.Value, ta
 	if name.Type() == reflect.TypeFor[string]() {
 		format = `is:"name"`
 	}
-	err := parse(name, word.Value, format)
-	if word.Value == "" {
-		err = errors.New("an entry has no name")
-	}
-	if err != nil {
+	if err := parse(name, word.Value, format); err != nil {
 		d.at(d.place(word), path, "%s", err)
 		return
 	}

@@ -46,13 +46,13 @@ func (j *Journal) readKeys() (at string, err error) {
 	var older [][]byte
 	for i, file := range j.OlderKeyFiles {
 		key := Secret{File: file}
-		if err = key.Read(nil); err == nil {
-			_, err = journal.NewKeys([]byte(key.text))
+		err = key.Read(nil)
+		if older = append(older, []byte(key.text)); err == nil {
+			_, err = journal.NewKeys(older[i])
 		}
 		if err != nil {
 			return fmt.Sprintf("older_key_files[%d]", i), err
 		}
-		older = append(older, []byte(key.text))
 	}
 	j.Keys, err = journal.NewKeys([]byte(j.Key.text), older...)
 	return "key_" + j.Key.source(), err

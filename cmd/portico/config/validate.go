@@ -58,14 +58,15 @@ func (c *checker) files(k key) {
 	switch value := k.value.Interface().(type) {
 	case Secret:
 		bound, _ := strconv.Atoi(k.tag.Get("min"))
-		if err = value.Read(c.variables); err == nil && value.Given() && len(value.text) < bound {
-			err = fmt.Errorf("is shorter than %d bytes", bound)
-		}
-		if err == nil && value.Given() && k.tag.Get("is") != "bytes" && !is(value.text, "secret") { // no client shows it in a header
-			err = fmt.Errorf("is not %s", formats["secret"].what)
-		}
+		err = value.Read(c.variables)
 		k.value.Set(reflect.ValueOf(value))
-		if err == nil && k.path == "traces.headers_" {
+		switch {
+		case err != nil || !value.Given():
+		case len(value.text) < bound:
+			err = fmt.Errorf("is shorter than %d bytes", bound)
+		case k.tag.Get("is") != "bytes" && !is(value.text, "secret"): // no client shows it in a header
+			err = fmt.Errorf("is not %s", formats["secret"].what)
+		case k.path == "traces.headers_":
 			_, err = c.Traces.ReadHeaders()
 		}
 		k.path = join(k.path, value.source())
@@ -292,8 +293,6 @@ func (c *checker) redis() {
 		c.errorf(key, "names no server: write embedded, a URL, or addrs")
 	case r.URL != "" && len(r.Addrs) > 0:
 		c.errorf(key+".addrs", "and url exclude each other")
-	case r.Embedded() && (r.Username != "" || r.Password.Given()):
-		c.errorf(key, "embedded has no login: name a server, or leave out username and password")
 	case r.URL != "":
 		if err == nil {
 			_, err = cache.ParseRedis(r.URL)
