@@ -211,7 +211,7 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other+r.URL.Path, http.StatusTemporaryRedirect)
 	})
-	wants(t, nil, exitFailed, "says 307", "migrate", "status", "--admin", listener, "--token-file", writeFile(t, "token", "0123456789abcdef"))
+	wants(t, nil, exitFailed, "a web page with status 307", "migrate", "status", "--admin", listener, "--token-file", writeFile(t, "token", "0123456789abcdef"))
 	_, operators := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
 	p := &pair{operators: "http://" + operators}
 	for _, signature := range []string{"", ".", ".."} {
