@@ -29,6 +29,7 @@ func TestDecodeAttachmentCreate(t *testing.T) {
 		{"file_name blank", `{"data":"YQ==","file_name":" ","summary":"s","content_type":"text/plain"}`, CodeFileName},
 		{"content_type missing", `{"data":"YQ==","file_name":"f","summary":"s"}`, CodeContentType},
 		{"content_type of a patch missing", `{"data":"YQ==","file_name":"f","summary":"s","is_patch":true}`, 0},
+		{"content_type in capitals", `{"data":"YQ==","file_name":"f","summary":"s","content_type":"TEXT/Plain"}`, 0},
 		{"content_type bad", `{"data":"YQ==","file_name":"f","summary":"s","content_type":"bogus"}`, CodeContentType},
 		{"ids object", `{"data":"YQ==","ids":{"a":1},` + goodUpload + `}`, CodeNotScalars},
 		{"ids nested", `{"data":"YQ==","ids":[[7]],` + goodUpload + `}`, CodeNotScalars},
@@ -139,6 +140,7 @@ func TestDecodeAttachmentUpdate(t *testing.T) {
 		{"summary empty", "12", `{"summary":""}`, "", CodeSummary},
 		{"file_name null", "12", `{"file_name":null}`, "", CodeJSON},
 		{"content_type bad", "12", `{"content_type":"bogus"}`, "", CodeContentType},
+		{"content_type bad, after a boolean", "12", `{"content_type":"bogus","is_patch":[]}`, "", CodeBadParameter},
 		{"content_type null", "12", `{"content_type":null}`, "", CodeContentType},
 		{"content_type with blanks", "12", `{"content_type":" text/html "}`, `{"ids":[12],"content_type":"text/html"}`, 0},
 		{"summary array", "12", `{"summary":["x"]}`, "", CodeBadParameter},
@@ -147,6 +149,7 @@ func TestDecodeAttachmentUpdate(t *testing.T) {
 		{"flags are looked up before fields", "12", `{"summary":"","flags":[{"id":"x","status":"+"}]}`, "", CodeNotFound},
 		{"flags are set after fields", "12", `{"content_type":"bogus","flags":[{"id":3,"status":"!"}]}`, "", CodeContentType},
 		{"boolean null", "12", `{"is_obsolete":null}`, `{"ids":[12],"is_obsolete":0}`, 0},
+		{"flag for someone", "12", `{"flags":[{"name":"r","status":"?","requestee":"a"}]}`, `{"ids":[12],"flags":[{"name":"r","status":"?","requestee":"a"}]}`, 0},
 		{"flag", "12", `{"flags":[{"id":"3","status":"+","requestee":null,"x":1}]}`, `{"ids":[12],"flags":[{"id":3,"status":"+","x":1}]}`, 0},
 		{"unknown kept", "12", `{"minor_update":true}`, `{"ids":[12],"minor_update":true}`, 0},
 	} {

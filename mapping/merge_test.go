@@ -43,7 +43,7 @@ func written(t *testing.T, d *Document) string {
 
 func TestMergedTheFirstCounts(t *testing.T) {
 	first := NewDocument([]byte(`{"attachments":{"8":{"id":8}},"bugs":{"5":[{"id":1}],"12":[]}}`))
-	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[],"5":[{"id":9}]},"attachments":{"6":{"id":6,"data":null}}}`)
+	second, rest := streamed(`{"bugs":{"7":[{"id":2,"data":"QUFB"}],"3":[],"5":[{"id":9}]},"attachments":{"6":{"id":6,"data":null},"8":{"id":8,"data":null}}}`)
 	reply, err := MergeAttachments([]*Document{first, second}, jsonblob.SplitOptions{})
 	if err != nil {
 		t.Fatal(err)

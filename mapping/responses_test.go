@@ -11,7 +11,7 @@ func TestInterfaceForm(t *testing.T) {
 		operation    Operation
 		answer, want string
 	}{
-		{OpBugAttachments, `{"bugs":{"5":[{"is_private":0,"id":1},{"is_patch":1,"is_obsolete":true}]},"attachments":{}}`,
+		{OpBugAttachments, `{"bugs":{"5":[{"is_private":0,"id":1},{"is_patch":1,"is_obsolete":1}]},"attachments":{}}`,
 			`{"bugs":{"5":[{"is_private":false,"id":1},{"is_patch":true,"is_obsolete":true}]},"attachments":{}}`},
 		{OpAttachment, `{"attachments":{"1":{"is_patch":1,"data":-0E+0,"is_private":null,"is_obsolete":"0","x":{"is_patch":1}}},"bugs":{}}`,
 			`{"attachments":{"1":{"is_patch":true,"data":-0E+0,"is_private":null,"is_obsolete":"0","x":{"is_patch":1}}},"bugs":{}}`},

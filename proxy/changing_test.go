@@ -116,7 +116,7 @@ func jsonResponses() []responded {
 		json(302, "", "unknown", ""),
 		json(502, `{"result":{}}`, "unknown", ""),
 		json(401, "", "web-server", ""), json(403, "", "web-server", ""), json(404, "", "web-server", ""),
-		json(405, "", "web-server", ""), json(413, "", "web-server", ""), json(429, "", "web-server", ""),
+		json(405, "", "web-server", ""), json(408, "", "unknown", ""), json(413, "", "web-server", ""), json(429, "", "web-server", ""),
 		{"/jsonrpc.cgi", "{{{", 200, `{"error":{"code":1}}`, "", ""},
 		{"/jsonrpc.cgi", `{"method":"FlagType.update","params":[{"token":"1-x"}]}`, 200, `[]`, "unknown", "unknown"},
 	}

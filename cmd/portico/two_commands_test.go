@@ -202,11 +202,16 @@ func TestCommandsForTwoTrackersWhereThereIsOne(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAsked: an address without a scheme, as configurations have it, and a signature that is a part of a path.
+// TestWhatCannotBeAsked: an address without a scheme, as configurations have it, one that redirects, and a signature that is a part of a path.
 func TestWhatCannotBeAsked(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:9080", "localhost:9080", "ftp://host/", "unix:///run/portico"} {
 		(&pair{operators: address}).commandWants(t, exitNoVerdict, " is no address such as http://127.0.0.1:9080", "canary", "verdict")
 	}
+	other := stub(t, func(http.ResponseWriter, *http.Request) { t.Error("the token was sent to another address") })
+	listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other+r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	wants(t, nil, exitFailed, "a web page with status 307", "migrate", "status", "--admin", listener, "--token-file", writeFile(t, "token", "0123456789abcdef"))
 	_, operators := serveConfig(t, writeFile(t, "c.yaml", "listen: 127.0.0.1:0\nadmin: {listen: 127.0.0.1:0}\n"+withTracker))
 	p := &pair{operators: "http://" + operators}
 	for _, signature := range []string{"", ".", ".."} {
@@ -214,7 +219,8 @@ func TestWhatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestPlanShowsEveryLine: rules that go, stay, come and change, what other paths follow from the last rule, and the preconditions.
+// TestPlanShowsEveryLine: rules that go, stay, come and change, what other paths follow from the last rule, and the preconditions. The plan
+// of a step shows them too, to operators who sign nothing, and the status what a kill has left behind.
 func TestPlanShowsEveryLine(t *testing.T) {
 	listener := stub(t, func(w http.ResponseWriter, r *http.Request) {
 		next := "old"
@@ -230,7 +236,8 @@ func TestPlanShowsEveryLine(t *testing.T) {
 			_, _ = w.Write([]byte(`{"trackers":{"a":{"dialect":"bmo"},"b":{"dialect":"bmo"}}}`))
 			return
 		}
-		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","table":{"rules":[
+		_, _ = w.Write([]byte(`{"version":3,"old":"a","new":"b","source":"config","moving":["stays"],"copying_paused":true,
+			"killed":{"actor":"ada\u001b[2J","reason":"a test\nRULE","at":"2026-01-02T03:04:05Z","missing":["2 writes\nof b"]},"table":{"rules":[
 			{"name":"gone","products":["A, B"],"reads":"new","writes":"old"},
 			{"name":"stays","bugs":[{"from":1,"to":5}],"percent":10,"reads":"new","writes":"old"},
 			{"name":"rest","reads":"old","writes":"old"}]},"callers":["robot"]}`))
@@ -268,6 +275,13 @@ Apply it with: portico migrate apply ` + file + ` --version 3 --actor NAME --rea
 		!strings.Contains(stdout, "rest: reads old, writes old → reads new, writes new; going back is safe\n  verdict  fails  FAIL of 9\n") {
 		t.Errorf("without a file: exit %d, warnings %q\n%s", code, stderr, stdout)
 	}
+	wants(t, nil, exitFailed, "rest: reads old, writes old → reads new, writes old; going back is safe\n", "migrate", "advance", "rest", "--dry-run", "--admin", listener)
+	wants(t, nil, exitOK, `From a to b: version 3, from the configuration
+KILLED by ada [2J at 2026-01-02 03:04:05Z (a test RULE): everything goes to a.
+a lacks: 2 writes of b.
+Copying is paused. See portico migrate journal list, then: portico migrate journal resume
+Writes are about to move, and wait: stays.
+`, "migrate", "status", "--admin", listener)
 	for _, args := range [][]string{{"migrate", "plan"}, {"migrate", "plan", file}} {
 		if code, _, _ := portico(t, nil, append(args, "--admin", "http://127.0.0.1:1")...); code != exitUnknown {
 			t.Errorf("%q exits %d where Portico cannot be asked", args, code)

@@ -99,7 +99,7 @@ func TestAWriteCountsForTheOtherCache(t *testing.T) {
 	t.Parallel()
 	_, address := startTracker(t, tracker.Options{Seed: tracker.SeedDemo})
 	file := writeFile(t, "c.yaml", pairConfig(address, address, t.TempDir()+"/p.db",
-		"switchover: {follow: 0s, rules: [{name: rest, reads: new, writes: old}]}\ncache: {local_ttl: 1m}\n"))
+		"switchover: {follow: 0s, rules: [{name: rest, reads: new, writes: new}]}\ncache: {local_ttl: 1m}\n"))
 	clients, operators := serveConfig(t, file)
 	p := &pair{clients: "http://" + clients, operators: "http://" + operators}
 	write := func(text string) {
@@ -118,9 +118,13 @@ func TestAWriteCountsForTheOtherCache(t *testing.T) {
 		}
 	}
 	read("")
+	p.commandWants(t, exitOK, "KILLED", signed("migrate", "kill")...)
+	read("")
+	p.commandWants(t, exitOK, "version", signed("migrate", "revive", "--despite", "verdict", "--despite", "freshness", "--despite", "errors", "--despite", "stability", "--despite", "one-phase")...)
 	write("the first text")
 	read("the first text")
 	p.commandWants(t, exitOK, "KILLED", signed("migrate", "kill")...)
+	read("the first text")
 	write("the second text")
 	p.commandWants(t, exitOK, "version", signed("migrate", "revive")...)
 	read("the second text")

@@ -69,6 +69,7 @@ func TestAnswersBecomeErrors(t *testing.T) {
 		{"empty", 200, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"cut JSON", 200, `{"bug":[`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"array", 200, `[]`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
+		{"not modified, which was not asked", 304, ``, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"redirect", 302, `{"bug":[],"attachment":[],"flagtypes":[]}`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"error page", 500, `<html>`, mapping.CodeBadGateway, 502, mapping.ReasonBadResponse, true},
 		{"page of a web server", 414, `<html>`, mapping.CodeURILong, 414, mapping.ReasonWebServer, false},
@@ -261,11 +262,11 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// TestCookiesComeWithTheirTracker: their paths mean nothing without its address.
+// TestCookiesComeWithTheirTracker: their paths mean nothing without its address. Flag types, which callers share, come without cookies.
 func TestCookiesComeWithTheirTracker(t *testing.T) {
 	client := dial(t, "bugzilla-5", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Set-Cookie", "a=1; path=/bz/")
-		answering(200, "application/json", `{"bugs":{},"attachments":{},"ids":[1]}`)(w, r)
+		answering(200, "application/json", `{"bugs":{},"attachments":{},"ids":[1],"bug":[],"attachment":[]}`)(w, r)
 	})
 	read, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpBugAttachments, Attachments: &mapping.AttachmentsRequest{Bugs: []string{"1"}}})
 	must(t, err)
@@ -276,6 +277,11 @@ func TestCookiesComeWithTheirTracker(t *testing.T) {
 		if document.Tracker == nil || document.Tracker.String() != client.base || !slices.Equal(document.Cookies, []string{"a=1; path=/bz/"}) {
 			t.Errorf("the cookies %q are of %v", document.Cookies, document.Tracker)
 		}
+	}
+	shared, err := client.Do(t.Context(), upstream.Caller{}, upstream.Call{Operation: mapping.OpFlagTypes, FlagTypes: &mapping.FlagTypesRequest{Product: "P"}})
+	must(t, err)
+	if len(shared.Document.Cookies) > 0 {
+		t.Errorf("flag types come with %q", shared.Document.Cookies)
 	}
 }
 

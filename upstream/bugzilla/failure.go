@@ -29,7 +29,7 @@ func failure(call *Call, err error) error {
 // report it itself, the outcome of a write is unknown.
 func Failure(err error, write bool) *mapping.Error {
 	failed := classify(err)
-	failed.Err = withoutURL(err)
+	failed.Err = err
 	_, known := errors.AsType[*transport.Error](err)
 	if write && (!known || transport.OutcomeUnknown(err)) {
 		markUnknown(failed, "Check whether it took effect before sending it again.")

@@ -20,6 +20,7 @@ func TestGroups(t *testing.T) {
 		{"bmo", `{"id":4,"name":"dev@example.com","groups":[]}`, []string{}},
 		{"bugzilla-5", `{"users":[{"name":"dev@example.com"}]}`, nil},
 		{"bugzilla-5", `{"users":[]}`, nil},
+		{"bugzilla-5", `{"users":[{"name":"dev@example.com","groups":[]},{"name":"other@example.com","groups":[]}]}`, nil},
 		{"bmo", `{"id":4,"groups":["admin"]}`, nil},
 		{"bmo", `{"name":"dev@example.com","groups":"admin"}`, nil},
 	} {

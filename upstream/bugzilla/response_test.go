@@ -28,6 +28,7 @@ func TestWhatOpensTheBreaker(t *testing.T) {
 		{"cut error 404", 404, `{"error":`, transport.Closed},
 		{"page 200", 200, "<html>", transport.Open},
 		{"cut JSON 200", 200, `{"bugs":{},`, transport.Open},
+		{"internal error 200", 200, `{"error":true,"code":100500,"message":"m"}`, transport.Open},
 		{"page 503", 503, "<html>", transport.Open},
 		{"redirect", 302, "", transport.Open},
 	} {

@@ -36,8 +36,14 @@ func FuzzReadCall(f *testing.F) {
 	})
 }
 
-// TestReadCallOfAnyLength: words that are longer than the buffer, and escapes at its end, do not hide what comes after them.
+// TestReadCallOfAnyLength: words that are longer than the buffer, and escapes at its end, do not hide what comes after them. In a list of
+// calls a read hides no write.
 func TestReadCallOfAnyLength(t *testing.T) {
+	for _, list := range []string{`[{"method":"Bug.update"},{"method":"Bug.get"}]`, `[{"method":"Bug.get"},{"method":"Bug.update"}]`} {
+		if call, err := ReadCall(scriptJSONRPC, strings.NewReader(list)); err != nil || call.Method != "Bug.update" {
+			t.Errorf("%s: %+v, %v", list, call, err)
+		}
+	}
 	for _, long := range []string{strings.Repeat("x", 3*walkBuffer), strings.Repeat(`\\`, 3*walkBuffer), strings.Repeat(`\"`, 3*walkBuffer)} {
 		for shift := range 4 {
 			body := strings.Repeat(" ", shift) + `{"` + long + `":"` + long + `","Bugzilla_api_key":1,"method":"FlagType.update"}`

@@ -183,12 +183,7 @@ func (w *world) sum(operation mapping.Operation) state.Tally {
 		for reason, n := range t.Dropped {
 			all.Dropped[reason] += n
 		}
-		for _, n := range t.AnsweredLatency {
-			all.AnsweredLatency = []int64{n + append(all.AnsweredLatency, 0)[0]}
-		}
-		for _, n := range t.OtherLatency {
-			all.OtherLatency = []int64{n + append(all.OtherLatency, 0)[0]}
-		}
+		all.AnsweredLatency, all.OtherLatency = state.AddBuckets(all.AnsweredLatency, t.AnsweredLatency), state.AddBuckets(all.OtherLatency, t.OtherLatency)
 	}
 	return all
 }

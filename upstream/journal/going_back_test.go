@@ -20,6 +20,8 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 	open := entry
 	open.Status = state.JournalBegun
 	waiting := state.JournalCount{Rule: "shop", Receiver: "main", Status: state.JournalPending, Entries: 30}
+	another := entry
+	another.Rule = "rest"
 	blocked := waiting
 	blocked.Blocked = true
 	stopped := waiting
@@ -40,6 +42,7 @@ func TestOutlookNamesWhatIsLost(t *testing.T) {
 		"copying is paused":    {status: journal.Status{Rules: []state.JournalCount{waiting}, Paused: true}, want: journal.OutlookUnsafe, says: "until copying is resumed (30 writes)"},
 		"behind a parked one":  {status: journal.Status{Rules: []state.JournalCount{blocked}}, want: journal.OutlookUnsafe, says: "behind parked entries"},
 		"parked":               {status: journal.Status{Stopped: []state.JournalEntry{entry}}, want: journal.OutlookUnsafe, says: "parked entry 7: attachment.update of attachment 9: no such user"},
+		"parked of another":    {status: journal.Status{Stopped: []state.JournalEntry{another}}, want: journal.OutlookSafe},
 		"unknown":              {status: journal.Status{Stopped: []state.JournalEntry{open}}, want: journal.OutlookUnsafe, says: "unknown entry 7"},
 		"unknown, not listed":  {status: journal.Status{Rules: []state.JournalCount{stopped}}, want: journal.OutlookUnsafe, says: "unknown entries that are not listed (30 writes)"},
 		"skipped":              {status: loss(state.LossSkipped, "shop"), want: journal.OutlookUnsafe, says: "skipped POST"},

@@ -127,6 +127,7 @@ func TestFailures(t *testing.T) {
 }
 
 // TestUnsentWrites: where not a byte of the request can have reached a tracker the outcome is known. Those of a TLS handshake do not count.
+// A guard is asked before the request, and again before its body.
 func TestUnsentWrites(t *testing.T) {
 	plain := newTracker(t, func(http.ResponseWriter, *http.Request) {})
 	blocked := BaseOptions{ConnectTimeout: 50 * time.Millisecond, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -163,12 +164,24 @@ func TestUnsentWrites(t *testing.T) {
 	silent := rawTracker(t, func(c *net.TCPConn) { _, _ = io.Copy(io.Discard, c); time.Sleep(100 * time.Millisecond) })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+	guarded := func(answers ...error) *http.Request {
+		ctx := With(t.Context(), func(c *Call) {
+			c.Guard = func() error {
+				said := answers[0]
+				answers = answers[min(1, len(answers)-1):]
+				return said
+			}
+		})
+		return request(t, ctx, http.MethodPost, plain.url, "{}")
+	}
 	for name, c := range map[string]struct {
 		o       BaseOptions
 		req     *http.Request
 		reason  Reason
 		unknown bool
 	}{
+		"guarded":           {BaseOptions{}, guarded(errors.New("not now")), Canceled, false},
+		"guarded meanwhile": {BaseOptions{}, guarded(nil, errors.New("not now")), RequestBody, true},
 		"dead port":         {BaseOptions{}, post(t, deadURL(t)), Connect, false},
 		"dial timeout":      {blocked, post(t, plain.url), Connect, false},
 		"TLS to plain HTTP": {BaseOptions{}, post(t, strings.Replace(plain.url, "http:", "https:", 1)), Connect, false},

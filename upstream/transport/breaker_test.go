@@ -513,6 +513,8 @@ func TestOpeningCutsNoResponseShort(t *testing.T) {
 // TestProbes: which responses to a probe are good.
 func TestProbes(t *testing.T) {
 	html := func(_ int, head []byte) bool { return string(head) == "<html>" }
+	var asked atomic.Int64
+	later := func(int, []byte) bool { return asked.Add(1) > 1 }
 	for name, c := range map[string]struct {
 		mood  string
 		well  func(int, []byte) bool
@@ -526,6 +528,7 @@ func TestProbes(t *testing.T) {
 		"hang":            {"hang", nil, true},
 		"what was due":    {"ok", html, false},
 		"another content": {"404", html, true},
+		"one bad probe":   {"ok", later, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -131,6 +131,26 @@ func TestTrackerThatStopsReading(t *testing.T) {
 	}
 }
 
+// TestRefusedUploadIsCut: a tracker that refuses an upload at its header does not get the rest.
+func TestRefusedUploadIsCut(t *testing.T) {
+	refused, got := make(chan struct{}), make(chan int64, 1)
+	tr := rawTracker(t, func(c *net.TCPConn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+		select {
+		case <-refused:
+		case <-time.After(5 * time.Second): // of waiting for the rest
+		}
+		n, _ := io.Copy(io.Discard, c)
+		got <- n
+	})
+	req := longUpload(t, tr.url)
+	status, _, err := do(newPlain(t, BaseOptions{}), req)
+	close(refused)
+	if n := <-got; status != http.StatusRequestEntityTooLarge || err != nil || n >= req.ContentLength {
+		t.Errorf("status %d, %v, after which the tracker has %d bytes", status, err, n)
+	}
+}
+
 // TestSlowTrackerMayTakeItsTime: the limit is on the pause, not on the whole.
 func TestSlowTrackerMayTakeItsTime(t *testing.T) {
 	t.Parallel() // most of it waiting

@@ -220,7 +220,7 @@ func (rt *Runtime) openOperators() {
 	} else {
 		known := pages.CanaryOptions{Trackers: map[string]string{}, HeaderCredentials: rt.readsHeaders}
 		for name, t := range rt.trackers {
-			known.Trackers[name] = config.RedactURL(t.settings.URL)
+			known.Trackers[name] = t.settings.URL
 		}
 		add(pages.CanaryPages(rt.Canary, rt.store, known), pages.SwitchoverPages(rt.switchover, rt.newGate(), rt.ids.Unpaired))
 	}

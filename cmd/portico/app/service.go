@@ -86,7 +86,7 @@ func (s *Service) start(ctx context.Context) error {
 	}
 	s.metrics.Connections(clients.load)
 	s.logger.Info("listening", "clients", clients.Address(), "operators", operators.Address(),
-		"connections", clients.limit, "tracker", config.RedactURL(s.cfg.Trackers[s.cfg.Primary].URL))
+		"connections", clients.limit, "tracker", s.cfg.Trackers[s.cfg.Primary].URL)
 	if s.Started != nil {
 		s.Started(clients, operators, rt)
 	}

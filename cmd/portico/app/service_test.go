@@ -463,7 +463,7 @@ func TestCreatesAreRemembered(t *testing.T) {
 			records.End(unwritable, key, &upstream.IdempotencyRecord{Content: content, Body: []byte(`{"id":1}`)})
 		},
 		"failed": func(key [sha256.Size]byte) {
-			records.End(t.Context(), key, &upstream.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true}})
+			records.End(t.Context(), key, &upstream.IdempotencyRecord{Content: content, Failed: &mapping.Error{Code: 1, Status: 500, Unknown: true, Err: io.ErrUnexpectedEOF}})
 		},
 		"freed":   func(key [sha256.Size]byte) { records.End(t.Context(), key, nil) },
 		"running": func([sha256.Size]byte) {},
@@ -509,7 +509,12 @@ func TestHeartbeat(t *testing.T) {
 	}
 	before, _, err := records.store.BeginCreate(t.Context(), key, key)
 	must(t, err)
-	records.heartbeat(key)
+	beat, _ := records.beats.Load(key)
+	next := beat.(*time.Timer)
+	next.Stop()
+	if records.heartbeat(key); !next.Stop() {
+		t.Error("the heartbeat is the last one")
+	}
 	after, _, err := records.store.BeginCreate(t.Context(), key, key)
 	if err != nil || !after.Since.After(before.Since) {
 		t.Errorf("the create is known since %v, and after a heartbeat since %v (%v)", before.Since, after.Since, err)

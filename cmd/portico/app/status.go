@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"portico/cmd/portico/config"
 	"portico/proxy/admin"
 	"portico/upstream/transport"
 )
@@ -74,7 +73,7 @@ func (rt *Runtime) status() admin.Status {
 		dialect, version, certain := t.dialect()
 		load := t.stack.Limiter.Load()
 		s.Trackers[name] = admin.TrackerStatus{
-			URL: config.RedactURL(t.settings.URL), Address: t.base.Host, Serves: name == rt.cfg.Primary || candidateServes, Problem: t.problem(),
+			URL: t.settings.URL, Address: t.base.Host, Serves: name == rt.cfg.Primary || candidateServes, Problem: t.problem(),
 			Dialect: dialect, TrackerVersion: version, DialectPinned: certain,
 			Breakers: []transport.Status{t.stack.Reads.Status(), t.stack.Writes.Status()}, Slots: load.Slots, InUse: load.InUse,
 		}
@@ -88,7 +87,7 @@ func (t *tracker) problem() string {
 		return fmt.Sprintf("tracker %s redirects all requests to %s: set trackers.%s.host: %s", t.name, to, t.name, to)
 	}
 	if t.client.Absent() {
-		return fmt.Sprintf("no tracker responds at %s: GET /rest/version has status 404 and no JSON; check trackers.%s.url", config.RedactURL(t.settings.URL), t.name)
+		return fmt.Sprintf("no tracker responds at %s: GET /rest/version has status 404 and no JSON; check trackers.%s.url", t.settings.URL, t.name)
 	}
 	return ""
 }

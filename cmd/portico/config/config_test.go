@@ -121,8 +121,8 @@ func TestEveryProblemIsReportedAtItsPlace(t *testing.T) {
 			[]string{`c.yaml:2:14: passthrough: "some" is neither all nor none nor a list of path prefixes`}},
 		{"documentation", withTracker + "api: {documentation: 'javascript:x'}\n",
 			[]string{"c.yaml:2:22: api.documentation: \"javascript:x\" is not an http or https URL"}},
-		{"local level longer than the shared", withTracker + "cache: {local_ttl: 1h}\n",
-			[]string{"c.yaml:2:20: cache.local_ttl: 1h0m0s is longer than ttl (1m0s)"}},
+		{"local level longer than the shared", withTracker + "cache: {local_ttl: 61s}\n",
+			[]string{"c.yaml:2:20: cache.local_ttl: 1m1s is longer than ttl (1m0s)"}},
 		{"state", withTracker + "state: /var/lib/portico.db\n",
 			[]string{"c.yaml:2:8: state: \"/var/lib/portico.db\" is not sqlite:FILE or a postgres://HOST/DATABASE URL"}},
 		{"state in another form, with a password", withTracker + "state: host=db password=hunter2\n",
@@ -372,11 +372,11 @@ func TestListenersAndFilesAreChecked(t *testing.T) {
 	}
 }
 
-// TestTLSOfRedis: what is configured of it turns it on.
+// TestTLSOfRedis: what is configured of it turns it on, and the name in the certificate is checked against the one configured.
 func TestTLSOfRedis(t *testing.T) {
 	for r, want := range map[*Redis]bool{{URL: "redis://a"}: false, {URL: "rediss://a"}: true, {URL: "redis://a", TLS: TLS{ServerName: "a"}}: true} {
 		settings, err := r.Client()
-		if err != nil || (settings != nil) != want {
+		if err != nil || (settings != nil) != want || want && settings.ServerName != r.TLS.ServerName {
 			t.Errorf("%+v: got %v, %v", r, settings, err)
 		}
 	}

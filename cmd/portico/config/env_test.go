@@ -150,8 +150,11 @@ func TestTheWaysToRedisBeatEachOther(t *testing.T) {
 
 // TestPrintedValuesHaveNoSecrets: passwords in URLs are left out, and each value that is not a default names its origin.
 func TestPrintedValuesHaveNoSecrets(t *testing.T) {
-	cfg, _ := Load(nil, []string{"PORTICO_STATE=postgres://me:hunter2@db/portico?password=hunter2", "PORTICO_CACHE_REDIS=redis://:hunter2@cache"},
+	cfg, problems := Load(nil, []string{"PORTICO_STATE=postgres://me:hunter2@db/portico?password=hunter2", "PORTICO_CACHE_REDIS=redis://:hunter2@cache"},
 		writeFile(t, "c.yaml", withTracker))
+	if len(problems) > 0 {
+		t.Errorf("the environment is the place for passwords, but %q", texts(problems))
+	}
 	var printed strings.Builder
 	must(t, Print(&printed, cfg))
 	for _, want := range []string{

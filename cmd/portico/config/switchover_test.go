@@ -98,6 +98,8 @@ func TestTwoTrackersAreChecked(t *testing.T) {
 			[]string{"c.yaml:4:26: switchover.ids.flag: has the mode identity"}},
 		{"one id for a copy and another object", withTwo + "switchover: {ids: {flag: {mode: identity}}, journal: {key_env: KEY}, rules: [{name: a, reads: old, writes: old, replicate: true}]}\n",
 			[]string{"c.yaml:4:26: switchover.ids.flag: has the mode identity"}},
+		{"copies without a key of the journal", withTwo + "switchover: {rules: [{name: a, reads: old, writes: old, replicate: true}]}\n",
+			[]string{"c.yaml:4:13: switchover.journal: rules replicate, so it needs key_file or key_env"}},
 		{"names without ids", withTwo + "switchover: {names: {product: {A B: C}}}\n", []string{"c.yaml:4:31: switchover.names.product: does nothing without ids"}},
 		{"names that are alike", withTwo + "switchover: {ids: {bug: {}}, names: {product: {A B: C, a b: D}}}\n", []string{"c.yaml:4:47: switchover.names.product: has two names"}},
 		{"an offset that is too large", withTwo + "switchover: {ids: {bug: {offset: 2147483647}}}\n", []string{"c.yaml:4:34: switchover.ids.bug.offset: "}},

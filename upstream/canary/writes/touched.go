@@ -47,7 +47,7 @@ const (
 func keysOfWrite(write upstream.Call) []string {
 	switch {
 	case write.CreateAttachment != nil:
-		return append(keysOf("bug", write.CreateAttachment.Named()), newAttachment)
+		return []string{newAttachment}
 	case write.UpdateAttachments != nil:
 		return keysOf("attachment", write.UpdateAttachments.IDs)
 	case write.CreateFlagType != nil && write.CreateFlagType.Name != nil:
@@ -79,7 +79,7 @@ func keysOfDifference(call upstream.Call, d compare.Difference) (keys []string) 
 	case call.FlagTypes != nil && d.Want.Kind() != '{' && d.Have.Kind() != '{':
 		keys = append(keys, anyFlagType)
 	case call.Attachments != nil:
-		keys = slices.Concat(keys, keysOf("bug", call.Attachments.Bugs), keysOf("attachment", call.Attachments.Attachments), []string{newAttachment})
+		keys = slices.Concat(keys, keysOf("attachment", call.Attachments.Attachments), []string{newAttachment})
 	}
 	return keys
 }

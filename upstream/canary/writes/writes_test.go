@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,12 +20,12 @@ import (
 
 // TestPlansAreComparedByMeaning: dialects spell the same write differently.
 func TestPlansAreComparedByMeaning(t *testing.T) {
-	const reference = `{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":1,"sortkey":"5","inclusions":{"P":["a"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}],"x":null}}`
+	const reference = `{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":1,"is_obsolete":0,"sortkey":"5","inclusions":{"P":["a","c"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}],"x":null}}`
 	for candidate, same := range map[string]bool{
-		`{"path":"/rest.cgi/flag_types/2","query":{},"body":{"inclusions":[{"P":["a"]}],"exclusions":[{"Q":["b"]}],"ids":["1","2"],"is_active":true,"sortkey":5,"flags":[{"type_id":"3"}]}}`: true,
-		`{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":0,"sortkey":"5","inclusions":{"P":["a"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                            false,
-		`{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":1,"sortkey":"5","inclusions":{"P":["b"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                            false,
-		`{"path":"/rest/bug/1","body":{"ids":[2,1],"is_active":1,"sortkey":"5","inclusions":{"P":["a"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                                  false,
+		`{"path":"/rest.cgi/flag_types/2","query":{},"body":{"inclusions":[{"P":["c"]},{"P":["a"]}],"exclusions":[{"Q":["b"]}],"ids":["1","2"],"is_active":true,"is_obsolete":false,"sortkey":5,"flags":[{"type_id":"3"}]}}`: true,
+		`{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":0,"is_obsolete":0,"sortkey":"5","inclusions":{"P":["a","c"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                                        false,
+		`{"path":"/rest/flag_type/1","body":{"ids":[2,1],"is_active":1,"is_obsolete":0,"sortkey":"5","inclusions":{"P":["b","c"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                                        false,
+		`{"path":"/rest/bug/1","body":{"ids":[2,1],"is_active":1,"is_obsolete":0,"sortkey":"5","inclusions":{"P":["a","c"]},"exclusions":{"Q":["b"]},"flags":[{"type_id":3}]}}`:                                              false,
 	} {
 		render := func(plan string) writes.Render {
 			return func(context.Context, upstream.Call) ([]byte, error) { return []byte(plan), nil }
@@ -206,37 +207,46 @@ func TestProductOfACall(t *testing.T) {
 	}
 }
 
-// TestRefusalOfOneTracker: the reference's refusal is what is wanted, and the candidate's is what there is.
-func TestRefusalOfOneTracker(t *testing.T) {
+// TestRefusals: of one tracker the reference's refusal is what is wanted, and the candidate's is what there is. Where both refuse, each
+// in its own way, nothing differs.
+func TestRefusals(t *testing.T) {
 	call := upstream.Call{Operation: mapping.OpUpdateFlagTypes}
-	for refuses, want := range map[string][2]bool{"old": {true, false}, "new": {false, true}} {
+	for refuses, want := range map[string][2]bool{"old": {true, false}, "new": {false, true}, "old and new": {}} {
 		render := func(tracker string) writes.Render {
 			return func(context.Context, upstream.Call) ([]byte, error) {
-				if tracker == refuses {
-					return nil, &mapping.Error{Code: 100, Reason: mapping.ReasonInexpressive}
+				if strings.Contains(refuses, tracker) {
+					return nil, &mapping.Error{Code: 100 + int(tracker[0]), Reason: mapping.ReasonInexpressive}
 				}
 				return []byte(`{}`), nil
 			}
 		}
 		found, _, err := writes.ComparePlans(t.Context(), render("old"), render("new"), call, compare.Rules{})
-		if err != nil || len(found) != 1 || [2]bool{found[0].Want != nil, found[0].Have != nil} != want {
+		var got [2]bool
+		for _, d := range found {
+			got = [2]bool{d.Want != nil, d.Have != nil}
+		}
+		if err != nil || got != want {
 			t.Errorf("%s refuses: %+v (%v)", refuses, found, err)
 		}
 	}
 }
 
-// TestReadAfterAWriteIsBounded checks the number of attachments that are read after one write.
+// TestReadAfterAWriteIsBounded: a number of attachments is read after one write, without content that it did not change, and none where the
+// reply names none.
 func TestReadAfterAWriteIsBounded(t *testing.T) {
 	ids := make([]int64, 30)
 	reply, err := json.Marshal(map[string]any{"ids": ids})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if read, ok := writes.Touched(upstream.Call{CreateAttachment: &mapping.AttachmentCreate{}}, jsontext.Value(`{"ids":[]}`)); ok {
+		t.Errorf("no ids: %+v", read.Attachments)
+	}
 	for name, write := range map[string]upstream.Call{
 		"create": {CreateAttachment: &mapping.AttachmentCreate{}}, "update": {UpdateAttachments: &mapping.AttachmentUpdate{IDs: ids}},
 	} {
 		read, ok := writes.Touched(write, reply)
-		if !ok || len(read.Attachments.Attachments) != 20 {
+		if !ok || len(read.Attachments.Attachments) != 20 || slices.Contains(read.Attachments.Exclude, "data") != (name == "update") {
 			t.Errorf("%s: %+v", name, read.Attachments)
 		}
 	}
