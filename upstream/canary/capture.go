@@ -36,6 +36,10 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 		c.end(j, verdict.DropMemory)
 		return
 	}
+	if j.isUnpaired {
+		failed := failureOf(answer.Err)
+		j.client = compare.ErrorReply(&failed)
+	}
 	c.enqueue(j)
 }
 
