@@ -38,3 +38,21 @@ func TestUnpairedWhileTheCandidateServes(t *testing.T) {
 		t.Errorf("dropped %v", r.Dropped)
 	}
 }
+
+// TestUnreadableWhereIDsAreTranslated: a list that is not JSON is a failure of the candidate, whichever tracker serves.
+func TestUnreadableWhereIDsAreTranslated(t *testing.T) {
+	t.Parallel()
+	for phase, dropped := range map[string]int64{"old-compare": 0, "new-compare": 1} {
+		p := newPair(t, pairOptions{
+			settings: "switchover:\n  ids: {attachment: {mode: offset}}\n  rules: [{name: all, writes: old, reads: " + phase + "}]",
+			changeNew: func(_ *http.Request, _ int64, status int, body []byte) (int, []byte) {
+				return status, append(body, '}')
+			},
+		})
+		p.read(t, "/rest/bug/1/attachment")
+		r := p.report(t, 1)
+		if isFound := len(r.Findings) == 1 && r.Findings[0].Class == "failure"; r.Dropped["candidate-failed"] != dropped || isFound != (dropped == 0) {
+			t.Errorf("%s: found %+v, dropped %v", phase, r.Findings, r.Dropped)
+		}
+	}
+}
