@@ -91,3 +91,24 @@ func TestEquivalencesOfExtraMembersAndPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestPairsExcuseOnlyTheStatus: what else differs is found, unless the code differs, too.
+func TestPairsExcuseOnlyTheStatus(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, pairOptions{
+		canary: quick + "  equivalences:\n" +
+			"    - {name: made, type: pair, path: status, want: 200, have: 201, owner: ada, reason: known, expires: 2099-01-01}",
+		changeNew: func(r *http.Request, _ int64, _ int, body []byte) (int, []byte) {
+			if strings.HasSuffix(r.URL.Path, "/attachment/3") {
+				body = bytes.Replace(body, []byte(`"is_patch":1`), []byte(`"is_patch":0`), 1)
+			}
+			return http.StatusCreated, body
+		},
+	})
+	p.read(t, "/rest/bug/attachment/1")
+	p.read(t, "/rest/bug/attachment/3")
+	r := p.report(t, 2)
+	if len(r.Findings) != 1 || r.Findings[0].Path != "$.attachments[*].is_patch" || r.Findings[0].Count != 1 || r.Overall.Confirmed != 1 {
+		t.Errorf("found %+v", r.Findings)
+	}
+}

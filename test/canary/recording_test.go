@@ -76,6 +76,24 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfAnotherFormOfError: BMO says error in two forms, and both are an error with its code.
+func TestReplayOfAnotherFormOfError(t *testing.T) {
+	t.Parallel()
+	base := serveChanged(t, tracker.New(tracker.Options{Seed: tracker.SeedFixture}), nil)
+	odd := serveChanged(t, tracker.New(tracker.Options{Seed: tracker.SeedFixture}), func(_ *http.Request, _ int64, status int, body []byte) (int, []byte) {
+		return status, []byte(strings.ReplaceAll(string(body), `"error":true`, `"error":1`))
+	})
+	file := filepath.Join(t.TempDir(), "recorded.jsonl")
+	f := process.Serve(t, nil, "record", "--tracker", base, "--out", file)
+	call(t, http.MethodGet, f.Clients+"/rest/bug/999/attachment", "")
+	f.Signal(t, syscall.SIGTERM)
+	f.Wait(t, longest)
+	printed, code := replay(t, nil, file, "--tracker", odd, "--confirm-after", "1ms", "--output", "json")
+	if code != 1 || strings.Count(printed, `"class"`) != 1 || !strings.Contains(printed, `"path": "$.error"`) || !strings.Contains(printed, "boolean → integer") {
+		t.Errorf("exit code %d\n%s", code, printed)
+	}
+}
+
 // TestReplayOfKeysInHeaders: Portico reads keys in headers, and the tracker behind it does not. A recording of such requests is
 // replayed straight at that tracker without a difference.
 func TestReplayOfKeysInHeaders(t *testing.T) {

@@ -3,6 +3,7 @@ package canary
 import (
 	"context"
 	cryptorand "crypto/rand"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,9 +141,11 @@ func (c *Canary) take(caller upstream.Caller, call upstream.Call, sides upstream
 
 // dismissal says why a response is not even kept for a comparison, empty when it is.
 func (c *Canary) dismissal(j *job, sides upstream.Sides, answer upstream.Response) verdict.DropReason {
-	reason := failureOf(answer.Err).Reason
+	failed := failureOf(answer.Err)
+	reason := failed.Reason
 	_, isTrackers := trackerFailures[reason]
-	isWrite := j.operation.IsWrite()
+	isUnmapped, isWrite := reason == upstream.ReasonUnmapped, j.operation.IsWrite()
+	j.isUnpaired = isUnmapped && failed.Status == http.StatusNotFound && j.byCandidate && !isWrite
 	switch {
 	case isWrite && reason == mapping.ReasonInexpressive:
 		return ""
@@ -150,9 +153,9 @@ func (c *Canary) dismissal(j *job, sides upstream.Sides, answer upstream.Respons
 		return verdict.DropNotModified
 	case reason == mapping.ReasonCanceled:
 		return verdict.DropUnread
-	case isTrackers:
+	case isTrackers, isUnmapped && failed.Status == http.StatusInternalServerError: // an id that clients cannot be shown
 		return j.either(verdict.DropCandidateFailed, verdict.DropAnsweredFailed)
-	case reason != "":
+	case reason != "" && !j.isUnpaired:
 		return verdict.DropOwnError
 	case !isWrite && c.options.Trackers[sides.Compared].Refuses():
 		return j.either(verdict.DropOtherFailed, verdict.DropBreaker)

@@ -36,6 +36,10 @@ func (c *Canary) capture(j *job, answer upstream.Response) {
 		c.end(j, verdict.DropMemory)
 		return
 	}
+	if j.isUnpaired {
+		failed := failureOf(answer.Err)
+		j.client = compare.ErrorReply(&failed)
+	}
 	c.enqueue(j)
 }
 
@@ -148,15 +152,22 @@ func (c *Canary) read(reply compare.Reply, document *mapping.Document, hold func
 		reply.Body, err = compare.Body(text, payloads)
 		reply.Long = int64(len(text)) > c.options.MaxBody
 	}
-	_, isInvalid := errors.AsType[*jsonblob.SyntaxError](err)
-	_, isCut := errors.AsType[*mapping.StreamError](err)
-	if isInvalid || isCut {
+	if isBadResponse(err) {
 		return compare.Reply{Failure: string(mapping.ReasonBadResponse)}, nil
 	}
 	if _, tooMuch := errors.AsType[*jsonblob.LimitError](err); tooMuch {
 		return compare.Reply{Failure: "endless"}, nil
 	}
 	return reply, err
+}
+
+// isBadResponse reports whether a response is not JSON or broke off, and not for lack of space here.
+func isBadResponse(err error) bool {
+	_, isInvalid := errors.AsType[*jsonblob.SyntaxError](err)
+	_, isCut := errors.AsType[*mapping.StreamError](err)
+	_, isStore := errors.AsType[*jsonblob.BlobError](err)
+	_, isLimit := errors.AsType[*jsonblob.LimitError](err)
+	return (isInvalid || isCut) && !isStore && !isLimit
 }
 
 // failureOf gives an error of a Tracker in the form of those that clients see, and the zero value for nil.
@@ -167,6 +178,8 @@ func failureOf(err error) mapping.Error {
 		return *failed
 	case errors.Is(err, context.Canceled):
 		return mapping.Error{Reason: mapping.ReasonCanceled}
+	case isBadResponse(err): // which translating it found
+		return mapping.Error{Reason: mapping.ReasonBadResponse}
 	case err != nil:
 		return mapping.Error{Reason: mapping.ReasonInternal}
 	}

@@ -38,6 +38,7 @@ type job struct {
 	client                compare.Reply // the client's response
 	size                  int64         // its length
 	byCandidate           bool          // the client's response is the candidate's
+	isUnpaired            bool          // it is a 404, as the candidate has no pair of an id: it was not asked
 	held                  atomic.Int64  // of Canary.memory
 	observed, pairedCalls responseTimes // pairedCalls are of calls that the comparison made itself
 	maxReply              int64         // bytes of the candidate's response that are read, 0 without a bound

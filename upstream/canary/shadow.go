@@ -107,6 +107,9 @@ func (c *Canary) compare(j *job) verdict.DropReason {
 		return reason
 	}
 	c.releaseClient(j)
+	if j.isUnpaired && !j.hasAll() {
+		return verdict.DropOwnError
+	}
 	if j.unexplained = c.unexplained(j, c.differences(j, j.first, j.second)); len(j.unexplained) == 0 {
 		c.learnEarly(j)
 		return c.conclude(j, nil, kindReply)

@@ -156,10 +156,9 @@ func replyOf(r Response) compare.Reply {
 	}
 	members, err := mapping.ParseMembers(body)
 	code, noCode := strconv.Atoi(string(members.Get("code")))
-	if cmp.Or(err, noCode) == nil && string(members.Get("error")) == "true" {
+	if failed, _ := mapping.ParseBool(members.Get("error")); cmp.Or(err, noCode) == nil && failed {
 		// The tracker's error body, which may come with the status of a success (tracker-behaviour.md section 1, Errors).
 		reply.Code = code
-		members.Take("error")
 		members.Take("code")
 		reply.Message = textOf(members.Take("message"))
 		body = members.AppendJSON(nil)

@@ -50,23 +50,29 @@ func (s *Switchover) flagTypes(
 
 func (s *Switchover) attachments(ctx context.Context, caller upstream.Caller, call upstream.Call) (*mapping.Document, error) {
 	info := callInfo{ruleSet: s.rules.Load(), caller: &caller, operation: call.Operation}
-	document, err := s.attachmentsOnce(ctx, &info, *call.Attachments)
-	failed, refused := errors.AsType[*mapping.Error](err)
 	named := call.Attachments.Attachments
-	mayBeUncopied := refused && failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusNotFound && len(named) > 0
-	if !mayBeUncopied {
+	isLast := len(named) == 0
+	document, err := s.attachmentsOnce(ctx, &info, *call.Attachments, isLast)
+	if isLast || !isUnpaired(err) {
 		return document, err
 	}
-	// The tracker may also have got its copy just now.
+	// The tracker may not have got its copy yet, or just now.
 	if info.uncopied, err = s.inJournal(ctx, "", named...); err != nil {
 		return nil, mapping.TryLater(mapping.ReasonSwitchover, err,
 			"The store of Portico does not respond, so it is not known which tracker has this. Try again.")
 	}
-	return s.attachmentsOnce(ctx, &info, *call.Attachments)
+	return s.attachmentsOnce(ctx, &info, *call.Attachments, true)
 }
 
-// attachmentsOnce asks each tracker for what it responds for.
-func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, request mapping.AttachmentsRequest) (*mapping.Document, error) {
+// isUnpaired reports whether an error says that an id has no pair at the tracker that should respond.
+func isUnpaired(err error) bool {
+	failed, ok := errors.AsType[*mapping.Error](err)
+	return ok && failed.Reason == upstream.ReasonUnmapped && failed.Status == http.StatusNotFound
+}
+
+// attachmentsOnce asks each tracker for what it responds for. Unless it is the last time, an id without a pair is not compared: the
+// client does not get that response.
+func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, request mapping.AttachmentsRequest, isLast bool) (*mapping.Document, error) {
 	parts, err := s.parts(ctx, info, request)
 	if err != nil {
 		return nil, err
@@ -76,7 +82,9 @@ func (s *Switchover) attachmentsOnce(ctx context.Context, info *callInfo, reques
 		p := &parts[i]
 		call := upstream.Call{Operation: p.operation(info.operation), Attachments: &p.request}
 		responses[i] = call.Make(ctx, info.Trackers[s.names[p.routes[0].side]], *info.caller)
-		responses[i].Document = s.show(ctx, info, call, p.routes, responses[i])
+		if isLast || !isUnpaired(responses[i].Err) {
+			responses[i].Document = s.show(ctx, info, call, p.routes, responses[i])
+		}
 	})
 	if len(parts) == 1 {
 		return responses[0].Document, responses[0].Err

@@ -15,8 +15,8 @@ import (
 // message, headers, body. Those that a rule excuses are among them and name it. It only reads its arguments. What is equal byte for
 // byte costs little; what is not takes time in proportion to its length and depth.
 //
-// Where status or code differ, the rest is bound to differ and is not compared. Of more than ten thousand differences the last one
-// is of ClassDigest for the whole.
+// Where the code differs, or the status without a rule that excuses it, the rest is bound to differ and is not compared. Of more
+// than ten thousand differences the last one is of ClassDigest for the whole.
 func Compare(operation mapping.Operation, reference, candidate Reply, rules Rules) []Difference {
 	c := &comparison{operation: operation, rules: rules}
 	if reference.Failure != "" || candidate.Failure != "" {
@@ -25,7 +25,7 @@ func Compare(operation mapping.Operation, reference, candidate Reply, rules Rule
 	}
 	c.add(ClassStatus, placeOf(PathStatus), integer(reference.Status), integer(candidate.Status))
 	c.add(ClassCode, placeOf(PathCode), integer(reference.Code), integer(candidate.Code))
-	if len(c.found) > 0 {
+	if reference.Code != candidate.Code || slices.ContainsFunc(c.found, func(d Difference) bool { return d.Rule == "" }) {
 		return c.found
 	}
 	if !bytes.Equal(withoutAddresses([]byte(reference.Message)), withoutAddresses([]byte(candidate.Message))) {
