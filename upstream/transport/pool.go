@@ -45,7 +45,7 @@ type pool struct {
 func newPool(o BaseOptions) *pool {
 	secure := o.TLS.Clone()
 	if secure == nil {
-		secure = &tls.Config{}
+		secure = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	secure.ClientSessionCache = tls.NewLRUClientSessionCache(8) // makes the extra handshakes of writes cheap
 	return &pool{

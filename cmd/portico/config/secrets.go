@@ -96,7 +96,7 @@ type TLSFiles struct {
 
 // Client returns the settings for a TLS client.
 func (t TLSFiles) Client() (*tls.Config, error) {
-	settings := &tls.Config{}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
