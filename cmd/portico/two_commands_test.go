@@ -49,8 +49,8 @@ func TestVerdictIsTheExitCode(t *testing.T) {
 	p.operators = "http://127.0.0.1:1"
 	p.commandWants(t, exitNoVerdict, "cannot reach Portico's admin listener at 127.0.0.1:1: connection refused", "canary", "verdict")
 	p.operators = p.clients // which answers, but has no verdict
-	p.commandWants(t, exitNoVerdict, "says 404", "canary", "verdict")
-	p.commandWants(t, exitFailed, "says 404", "canary", "report")
+	p.commandWants(t, exitNoVerdict, "a web page with status 404", "canary", "verdict")
+	p.commandWants(t, exitFailed, "a web page with status 404", "canary", "report")
 	p.commandWants(t, exitUsage, "unknown format", "canary", "verdict", "--format", "xml")
 }
 
