@@ -28,9 +28,9 @@ type requestContext struct {
 	span   Span // nil where requests are not traced
 	// cause is what is logged of an error.
 	cause error
-	// values are those of the response's header. The first of them have their place in room.
-	values []string
-	room   [8]string
+	// values are those of the response's header. The first of them have their place in firstValues.
+	values      []string
+	firstValues [8]string
 	// path is the normal path, escaped, without the path of the tracker's address. The client wrote that before it if prefix is set.
 	path, prefix string
 	// trusted says that the request comes straight from a trusted proxy.
@@ -64,7 +64,7 @@ func (s *Server) newContext(w http.ResponseWriter, r *http.Request) *requestCont
 		record: Record{ID: requestID(r.Header.Get(headerRequestID)), Operation: OpNone},
 		form:   negotiate(r.Header), bodyShare: share{of: s.bodies}, replyShare: share{of: s.replies},
 	}
-	rc.values = rc.room[:0]
+	rc.values = rc.firstValues[:0]
 	rc.caller = upstream.Caller{UserAgent: r.UserAgent(), RequestID: rc.record.ID}
 	rc.caller.Address, rc.trusted = s.options.TrustedProxies.client(r)
 	rc.set(headerRequestID, rc.record.ID)

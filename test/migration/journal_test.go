@@ -225,7 +225,7 @@ func TestAFileThatCannotBeOpenedParksNothing(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(filepath.Dir(c.file), "spool", "*"))
 	content := files[0]
 	must(t, os.Rename(content, content+"-away"))
-	must(t, os.Symlink(content, content)) // nobody can open it, root included
+	must(t, os.Symlink(content, content)) // not even root can open it
 	run(t, append([]string{"migrate", "journal", "resume"}, signed...)...)
 	process.Eventually(t, "the copy is tried", func() bool { return c.entries(t).Entries[0].Reason != "" })
 	if e := c.entries(t).Entries[0]; e.Status != state.JournalPending {
